@@ -71,7 +71,8 @@ def word_teacher(texts: Sequence[str], dimensions: int, seed: int) -> Tensor:
         rows_at += [row] * len(known)
         columns_at += [columns[word] for word in known]
         values += [weight / length for weight in weights]
-    matrix = torch.sparse_coo_tensor([rows_at, columns_at], values, (len(texts), len(kept)), dtype=torch.float32)
+    shape = (len(texts), len(kept))
+    matrix = torch.sparse_coo_tensor([rows_at, columns_at], values, shape, dtype=torch.float32, check_invariants=True)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         left, singular, _ = torch.svd_lowrank(matrix.coalesce(), q=dimensions + 16, niter=3)
