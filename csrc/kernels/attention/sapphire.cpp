@@ -1,0 +1,25 @@
+#if defined(__x86_64__)
+#include "../product/sapphire.h"
+
+#include "attention_simd.h"
+#include "pack_avx512.h"
+
+namespace uform {
+namespace {
+
+struct sapphire_attention_t : sapphire_product_t {
+    static constexpr auto pack_keys = pack_keys_avx512<activation_t>;
+    static constexpr auto pack_values = pack_values_avx512<activation_t>;
+};
+
+} // namespace
+
+void attention_sapphire(attention_t const &arguments) noexcept {
+    tiles_t tiles;
+    attention<sapphire_attention_t>(arguments);
+}
+
+} // namespace uform
+
+#include "../simd/end.h"
+#endif

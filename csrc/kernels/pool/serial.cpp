@@ -1,0 +1,10 @@
+#include "../simd/serial.h"
+
+#include "pool_simd.h"
+
+namespace uform {
+
+void pool_serial(pool_t const &arguments) noexcept { pool<serial_t>(arguments); }
+
+} // namespace uform
+

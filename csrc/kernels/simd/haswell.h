@@ -1,0 +1,91 @@
+/** HASWELL: AVX2 and FMA, F32 activations. A file of this class includes it after all others, and `simd/end.h` last. */
+#pragma once
+#include <immintrin.h>
+
+#include <cstddef>
+
+#include "../packed.h"
+
+#define UFORM_TARGET "avx2,fma,f16c"
+#include "begin.h"
+
+namespace uform {
+namespace {
+
+struct haswell_t {
+    using vector_t = __m256;
+    using activation_t = float;
+    static constexpr size_t lanes = 8;
+
+    static __m256i mask(size_t count) noexcept {
+        return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
+                                  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    }
+    static vector_t zero() noexcept { return _mm256_setzero_ps(); }
+    static vector_t fill(float value) noexcept { return _mm256_set1_ps(value); }
+    static vector_t load(float const *pointer) noexcept { return _mm256_loadu_ps(pointer); }
+    static vector_t load(float const *pointer, size_t count) noexcept {
+        return _mm256_maskload_ps(pointer, mask(count));
+    }
+    static void store(float *pointer, vector_t value) noexcept { _mm256_storeu_ps(pointer, value); }
+    static void store(float *pointer, vector_t value, size_t count) noexcept {
+        _mm256_maskstore_ps(pointer, mask(count), value);
+    }
+    static vector_t add(vector_t a, vector_t b) noexcept { return _mm256_add_ps(a, b); }
+    static vector_t subtract(vector_t a, vector_t b) noexcept { return _mm256_sub_ps(a, b); }
+    static vector_t multiply(vector_t a, vector_t b) noexcept { return _mm256_mul_ps(a, b); }
+    static vector_t divide(vector_t a, vector_t b) noexcept { return _mm256_div_ps(a, b); }
+    static vector_t maximum(vector_t a, vector_t b) noexcept { return _mm256_max_ps(a, b); }
+    static vector_t multiply_add(vector_t a, vector_t b, vector_t c) noexcept { return _mm256_fmadd_ps(a, b, c); }
+    static vector_t round(vector_t a) noexcept {
+        return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    }
+    /** a * 2^integer, in two steps so that each factor's exponent exists; for integers from -252 to 254. */
+    static vector_t scale(vector_t a, vector_t integer) noexcept {
+        __m256i whole = _mm256_cvtps_epi32(integer);
+        __m256i half = _mm256_srai_epi32(whole, 1);
+        __m256i rest = _mm256_sub_epi32(whole, half);
+        __m256i bias = _mm256_set1_epi32(127);
+        __m256 first = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23));
+        __m256 second = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23));
+        return _mm256_mul_ps(_mm256_mul_ps(a, first), second);
+    }
+    static float sum(vector_t a) noexcept {
+        __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+        __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+    }
+    static float largest(vector_t a) noexcept {
+        __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+        __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+        return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+    }
+    /** E4M3 codes, none of them NaN, as BF16, exactly; `count` is a multiple of 32, `out` aligned to 64 bytes. */
+    static void decode(e4m3_t const *codes, size_t count, bf16_t *out) noexcept {
+        // Magnitudes below 8 are subnormal: m * 2^-9. The others only need their exponent's bias raised by 120.
+        __m256i const subnormals = _mm256_broadcastsi128_si256(
+            _mm_setr_epi16(0x0000, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
+        for (size_t index = 0; index != count; index += 16) {
+            auto source = reinterpret_cast<__m128i const *>(codes + index);
+            __m256i code = _mm256_cvtepu8_epi16(_mm_loadu_si128(source));
+            __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi16(0x7f));
+            __m256i normal = _mm256_add_epi16(_mm256_slli_epi16(magnitude, 4), _mm256_set1_epi16(0x3c00));
+            // Bytes 2m and 2m + 1 of the table.
+            __m256i bytes = _mm256_add_epi16(_mm256_mullo_epi16(magnitude, _mm256_set1_epi16(0x0202)),
+                                             _mm256_set1_epi16(0x0100));
+            __m256i subnormal = _mm256_shuffle_epi8(subnormals, bytes);
+            __m256i is_subnormal = _mm256_cmpgt_epi16(_mm256_set1_epi16(8), magnitude);
+            __m256i value = _mm256_blendv_epi8(normal, subnormal, is_subnormal);
+            __m256i sign = _mm256_and_si256(_mm256_slli_epi16(code, 8), _mm256_set1_epi16(short(0x8000)));
+            _mm256_store_si256(reinterpret_cast<__m256i *>(out + index), _mm256_or_si256(value, sign));
+        }
+    }
+    static vector_t load_activations(float const *pointer) noexcept { return load(pointer); }
+    static void store_activations(float *pointer, vector_t value) noexcept { store(pointer, value); }
+    static void store_activations(float *pointer, vector_t value, size_t count) noexcept {
+        store(pointer, value, count);
+    }
+};
+
+} // namespace
+} // namespace uform

@@ -1,0 +1,76 @@
+/** A checkpoint in memory, as the forward pass reads it. Immutable once loaded. */
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "uform/model.h"
+
+#include "../kernels/packed.h"
+
+namespace uform {
+
+/** Numbers of the configuration, named as in the checkpoint; see FORMAT.md. */
+struct config_t {
+    size_t depth = 0;
+    size_t hidden = 0;
+    size_t head_dimension = 0;
+    size_t width = 0;
+    size_t dimensions = 0;
+    size_t context = 0;
+    size_t token_width = 0;
+    size_t choice_temperature_groups = 0;
+    double rotary_base = 10000.0;
+    double norm_epsilon = 1e-6;
+    size_t local_window = 0;
+    size_t global_every = 0;
+
+    size_t heads() const noexcept { return hidden / head_dimension; }
+    /** Tokens a block attends each way; 0: all. */
+    size_t window(size_t block) const noexcept {
+        return local_window && !(global_every && block % global_every == global_every - 1) ? local_window : 0;
+    }
+};
+
+/** Weights of a block. Gains are F32, `[columns]`. */
+struct block_t {
+    float const *attention_norm = nullptr;
+    packed_t qkv;    /**< [3 * hidden, hidden]: query rows, key rows, value rows. */
+    float const *query_norm = nullptr; /**< [head_dimension] */
+    float const *key_norm = nullptr;   /**< [head_dimension] */
+    packed_t output; /**< [hidden, hidden] */
+    float const *mlp_norm = nullptr;
+    packed_t gate_up; /**< [2 * width, hidden], 16 gate rows and the 16 up rows of the same units by turns. */
+    packed_t down;    /**< [hidden, width] */
+};
+
+} // namespace uform
+
+/** What the C ABI's handle points to. All pointers lead into `memory`. */
+struct uform_model_t {
+    uform::config_t config;
+    uform_scalar_t quantization = uform_bf16_k;
+    uform_cpu_class_t cpu_class = uform_cpu_class_default_k;
+    bool cpu_class_pinned = false;
+    size_t parameters = 0;
+    size_t memory_usage = 0;
+
+    float const *text_embeddings = nullptr; /**< [257, hidden]: byte rows plus the row of the text modality. */
+    std::vector<uform::block_t> blocks;
+    float const *final_norm = nullptr;
+    uform::packed_t embedding_head;
+    uform::packed_t token_head; /**< Empty without one. */
+    uform::packed_t byte_head;  /**< Empty without one. */
+    float const *inverse_temperatures = nullptr; /**< [choice_temperature_groups] */
+    /**
+     *  [context, 2, head_dimension / 2]: cosines, then sines, of a text token's pairs at each position. The first half
+     *  of the pairs rotates by time; the others have cosine 1 and sine 0.
+     */
+    float const *rotary = nullptr;
+
+    struct memory_deleter_t {
+        void operator()(std::byte *pointer) const noexcept;
+    };
+    std::unique_ptr<std::byte, memory_deleter_t> memory;
+};
