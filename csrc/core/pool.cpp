@@ -1,0 +1,198 @@
+#include "pool.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "floating_point.h"
+#include "process.h"
+#include "spin.h"
+
+namespace uform {
+namespace {
+
+/** Kernels keep their blocks in scratch; this leaves room for a progress handler that runs an interpreter. */
+constexpr size_t stack_bytes_k = size_t(8) << 20;
+/** How long a thread that chills spins for the next call, or one that is parked within a call for the next run. */
+constexpr auto chilling_spin_k = std::chrono::microseconds(40);
+
+/** Signals are the business of the program's own threads: a thread that is made under this takes none. */
+class signals_blocked_t {
+  public:
+    signals_blocked_t() noexcept {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &saved_);
+    }
+    ~signals_blocked_t() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+
+  private:
+    sigset_t saved_;
+};
+
+void name_this_thread(size_t slot) noexcept {
+    char name[16];
+    std::snprintf(name, sizeof(name), "uform-%u", unsigned(slot));
+#if defined(__APPLE__)
+    pthread_setname_np(name);
+#else
+    pthread_setname_np(pthread_self(), name);
+#endif
+}
+
+} // namespace
+
+pool_t::pool_t(size_t threads, core_set_t const *cores, std::atomic<uform_mood_t> const &mood) noexcept
+    : threads_(threads), cores_(cores), mood_(mood), epoch_(process_epoch()),
+      workers_(new (std::nothrow) thread_t[threads]), blocks_(new (std::nothrow) memory_block_t[threads + 1]) {}
+
+pool_t *pool_t::make(size_t threads, core_set_t const *cores, std::atomic<uform_mood_t> const &mood) noexcept {
+    std::unique_ptr<pool_t> pool {new (std::nothrow) pool_t {threads, cores, mood}};
+    return pool && pool->workers_ && pool->blocks_ ? pool.release() : nullptr;
+}
+
+pool_t::~pool_t() {
+    ending_.store(true, std::memory_order_relaxed);
+    ring();
+    for (size_t slot = 0; workers_ && slot != threads_; ++slot)
+        if (workers_[slot].started) pthread_join(workers_[slot].handle, nullptr);
+}
+
+int pool_t::start(bool with_leader) noexcept {
+    if (with_leader && !workers_[0].started)
+        if (int const error = start_thread(0)) return error;
+    if (all_helpers_started_) return 0;
+    for (size_t slot = 1; slot != threads_; ++slot)
+        if (!workers_[slot].started)
+            if (int const error = start_thread(slot)) return error;
+    all_helpers_started_ = true;
+    return 0;
+}
+
+int pool_t::start_thread(size_t slot) noexcept {
+    pthread_attr_t attributes;
+    if (int const error = pthread_attr_init(&attributes)) return error;
+    int error = pthread_attr_setstacksize(&attributes, stack_bytes_k);
+#if defined(__linux__)
+    if (!error && cores_)
+        error = pthread_attr_setaffinity_np(&attributes, sizeof(cores_->words),
+                                            reinterpret_cast<cpu_set_t const *>(cores_->words));
+#endif
+    thread_t &worker = workers_[slot];
+    worker.pool = this;
+    auto const entry = [](void *argument) -> void * {
+        thread_t const &self = *static_cast<thread_t *>(argument);
+        pool_t &pool = *self.pool;
+        size_t const slot = size_t(&self - pool.workers_.get());
+        name_this_thread(slot);
+        if (slot == 0) pool.follow_lead();
+        else pool.help(slot);
+        return nullptr;
+    };
+    if (!error) {
+        signals_blocked_t blocked;
+        error = pthread_create(&worker.handle, &attributes, entry, &worker);
+    }
+    pthread_attr_destroy(&attributes);
+    worker.started = error == 0;
+    return error;
+}
+
+void pool_t::begin_call() noexcept {
+    in_call_.store(true, std::memory_order_relaxed);
+    if (threads_ == 1) return;
+    helpers_bell_.fetch_add(1, std::memory_order_release);
+    helpers_bell_.notify_all();
+}
+
+void pool_t::lead(task_t task, void *context) noexcept {
+    task_ = task;
+    task_context_ = context;
+    tasks_.fetch_add(1, std::memory_order_release);
+    leader_bell_.fetch_add(1, std::memory_order_release);
+    leader_bell_.notify_one();
+}
+
+void pool_t::ring() noexcept {
+    for (std::atomic<uint32_t> *bell : {&leader_bell_, &helpers_bell_}) {
+        bell->fetch_add(1, std::memory_order_release);
+        bell->notify_all();
+    }
+}
+
+void pool_t::run(body_t body, void *context) noexcept {
+    if (threads_ > 1) {
+        body_ = body;
+        context_ = context;
+        running_.store(uint32_t(threads_ - 1), std::memory_order_relaxed);
+        runs_.fetch_add(1, std::memory_order_release);
+        helpers_bell_.fetch_add(1, std::memory_order_release);
+        helpers_bell_.notify_all();
+    }
+    {
+        floating_point_guard_t guard;
+        body(context, 0);
+    }
+    while (uint32_t const running = running_.load(std::memory_order_acquire)) wait_while(running_, running);
+}
+
+void pool_t::barrier() noexcept {
+    if (threads_ == 1) return;
+    uint32_t const passed = passed_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+        arrived_.store(0, std::memory_order_relaxed);
+        passed_.store(passed + 1, std::memory_order_release);
+        passed_.notify_all();
+    } else {
+        wait_while(passed_, passed);
+    }
+}
+
+void pool_t::help(size_t slot) noexcept {
+    for (uint32_t done = 0;;) {
+        uint32_t const heard = helpers_bell_.load(std::memory_order_acquire);
+        if (ending_.load(std::memory_order_relaxed)) return;
+        uint32_t const runs = runs_.load(std::memory_order_acquire);
+        if (runs == done) {
+            await_ring(helpers_bell_, heard);
+            continue;
+        }
+        done = runs;
+        {
+            floating_point_guard_t guard;
+            body_(context_, slot);
+        }
+        if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+    }
+}
+
+void pool_t::follow_lead() noexcept {
+    for (uint32_t done = 0;;) {
+        uint32_t const heard = leader_bell_.load(std::memory_order_acquire);
+        if (ending_.load(std::memory_order_relaxed)) return;
+        uint32_t const tasks = tasks_.load(std::memory_order_acquire);
+        if (tasks == done) {
+            await_ring(leader_bell_, heard);
+            continue;
+        }
+        done = tasks;
+        task_(task_context_);
+    }
+}
+
+void pool_t::await_ring(std::atomic<uint32_t> const &bell, uint32_t heard) const noexcept {
+    auto const start = spin_clock_t::now();
+    for (;;) {
+        uform_mood_t const mood = mood_.load(std::memory_order_relaxed);
+        bool const at_once = mood == uform_mood_parked_k && !in_call_.load(std::memory_order_relaxed);
+        if (mood != uform_mood_grinding_k && (at_once || spin_clock_t::now() - start >= chilling_spin_k))
+            return bell.wait(heard, std::memory_order_acquire);
+        for (int round = 0; round != relaxes_a_look_k; ++round) {
+            if (bell.load(std::memory_order_acquire) != heard) return;
+            relax();
+        }
+    }
+}
+
+} // namespace uform

@@ -1,0 +1,49 @@
+/** Waiting for a word to change, when it is likely to change soon. */
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <sched.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace uform {
+
+using spin_clock_t = std::chrono::steady_clock;
+
+/** Tells the core that this thread only waits. */
+inline void relax() noexcept {
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+/** A clock read costs about as much as a few dozen of these. */
+constexpr int relaxes_a_look_k = 32;
+
+/**
+ *  Returns once `word` is not `value` any more. Spins while the other threads are likely to be at work on cores of
+ *  their own, then yields, then sleeps: they may need this very core. Whoever changes the word notifies it.
+ */
+inline void wait_while(std::atomic<uint32_t> const &word, uint32_t value) noexcept {
+    constexpr auto spin_k = std::chrono::microseconds(30);
+    constexpr int yields_k = 8;
+    auto const start = spin_clock_t::now();
+    do
+        for (int round = 0; round != relaxes_a_look_k; ++round) {
+            if (word.load(std::memory_order_acquire) != value) return;
+            relax();
+        }
+    while (spin_clock_t::now() - start < spin_k);
+    for (int round = 0; round != yields_k; ++round) {
+        sched_yield();
+        if (word.load(std::memory_order_acquire) != value) return;
+    }
+    word.wait(value, std::memory_order_acquire);
+}
+
+} // namespace uform

@@ -1,0 +1,172 @@
+#include "text_call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "../core/executor.h"
+#include "../core/failure.h"
+#include "../model/forward.h"
+
+namespace uform {
+namespace {
+
+/** Sizes of a batch, known before anything is allocated. */
+struct extent_t {
+    size_t segments = 0;  /**< Texts that have a token. */
+    size_t tokens = 0;
+    size_t truncated = 0; /**< Texts. */
+};
+
+/** Where one after another surface comes to lie in a block, each aligned to 64 bytes. */
+class layout_t {
+  public:
+    /** The offset of `rows` rows of `row_bytes` bytes. */
+    size_t add(size_t rows, size_t row_bytes) noexcept {
+        size_t const begin = end_;
+        size_t bytes = 0;
+        overflows_ |= __builtin_mul_overflow(rows, row_bytes, &bytes);
+        overflows_ |= __builtin_add_overflow(begin, bytes, &end_);
+        overflows_ |= __builtin_add_overflow(end_, (64 - end_ % 64) % 64, &end_);
+        return begin;
+    }
+    bool overflows() const noexcept { return overflows_; }
+    /** Never zero: surfaces without rows have an address too. */
+    size_t bytes() const noexcept { return std::max<size_t>(end_, 64); }
+
+  private:
+    size_t end_ = 0;
+    bool overflows_ = false;
+};
+
+/** A text's segment: its bytes up to the context, and the query token where choices are scored. */
+segment_t segment_of(text_call_t const &call, size_t item) noexcept {
+    bool const query = call.probabilities != nullptr;
+    size_t const begin = call.texts.offsets[item], length = call.texts.offsets[item + 1] - begin;
+    segment_t segment;
+    segment.bytes = length ? static_cast<uint8_t const *>(call.texts.data) + begin : nullptr;
+    segment.byte_count = std::min(length, call.model->config.context - query);
+    segment.query = query;
+    segment.item = item;
+    return segment;
+}
+
+/** Sums cannot overflow: a tape's items do not overlap, and its offsets take more memory than query tokens count. */
+extent_t measure(text_call_t const &call) noexcept {
+    extent_t extent;
+    for (size_t item = 0; item != call.texts.count; ++item) {
+        segment_t const segment = segment_of(call, item);
+        extent.segments += segment.tokens() != 0;
+        extent.tokens += segment.tokens();
+        extent.truncated += segment.byte_count != call.texts.offsets[item + 1] - call.texts.offsets[item];
+    }
+    return extent;
+}
+
+/** Fills in the segments, and the rows where the items' tokens begin if `offsets` is given. */
+void plan(text_call_t const &call, segment_t *segments, size_t *offsets) noexcept {
+    size_t row = 0;
+    for (size_t item = 0; item != call.texts.count; ++item) {
+        segment_t segment = segment_of(call, item);
+        segment.row = row;
+        if (offsets) offsets[item] = row;
+        row += segment.tokens();
+        if (segment.tokens()) *segments++ = segment;
+    }
+    if (offsets) offsets[call.texts.count] = row;
+}
+
+uform_rows_t rows_at(std::byte *data, size_t rows, size_t columns, uform_scalar_t scalar) noexcept {
+    return {data, rows, columns, columns * uform_scalar_size(scalar), scalar};
+}
+
+uform_status_t cancelled() noexcept {
+    return fail(uform_cancelled_k, UFORM_NO_ITEM, "progress: the handler stopped the call");
+}
+
+} // namespace
+
+uform_status_t resolve_cpu_class(uform_model_t const &model, uform_executor_t const *executor,
+                                 uform_cpu_class_t &cpu_class) noexcept {
+    uform_cpu_class_t const pinned = executor ? executor->cpu_class : uform_cpu_class_default_k;
+    if (pinned != uform_cpu_class_default_k && model.cpu_class_pinned && pinned != model.cpu_class)
+        return fail(uform_config_mismatch_k, UFORM_NO_ITEM, "executor: pinned to %s, but the model is pinned to %s",
+                    uform_cpu_class_name(pinned), uform_cpu_class_name(model.cpu_class));
+    cpu_class = pinned != uform_cpu_class_default_k ? pinned : model.cpu_class;
+    return uform_success_k;
+}
+
+uform_status_t text_call_t::run(arena_hold_t const &arena, team_t &team) const noexcept {
+    config_t const &config = model->config;
+    size_t const count = texts.count, scalar_bytes = uform_scalar_size(scalar);
+    arena->rewind();
+
+    extent_t const extent = measure(*this);
+    size_t const choices_count = probabilities && count ? choices.offsets[count] : 0;
+    bool const has_offsets = states || token_vectors;
+    layout_t layout;
+    size_t const embeddings_at = layout.add(embeddings ? count : 0, config.dimensions * scalar_bytes);
+    size_t const states_at = layout.add(states ? extent.tokens : 0, config.hidden * scalar_bytes);
+    size_t const token_vectors_at = layout.add(token_vectors ? extent.tokens : 0, config.token_width * scalar_bytes);
+    size_t const probabilities_at = layout.add(choices_count, sizeof(float));
+    size_t const offsets_at = layout.add(has_offsets || probabilities ? count + 1 : 0, sizeof(size_t));
+    layout_t plan_layout;
+    plan_layout.add(extent.segments, sizeof(segment_t));
+    if (layout.overflows() || plan_layout.overflows())
+        return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "texts: their outputs have more bytes than memory can");
+
+    auto *const segments = reinterpret_cast<segment_t *>(arena->plan.reserve(plan_layout.bytes()));
+    if (!segments) return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "texts: no memory to plan %zu of them", count);
+    std::byte *const data = arena->land(layout.bytes());
+    if (!data) return last_failure().status;
+    auto *const offsets = reinterpret_cast<size_t *>(data + offsets_at);
+    plan(*this, segments, has_offsets ? offsets : nullptr);
+    if (probabilities) {
+        offsets[0] = 0;
+        if (count) std::memcpy(offsets, choices.offsets, (count + 1) * sizeof(size_t));
+    }
+    // Zero is all bits clear in each scalar.
+    if (embeddings && extent.segments != count)
+        for (size_t item = 0; item != count; ++item)
+            if (texts.offsets[item] == texts.offsets[item + 1])
+                std::memset(data + embeddings_at + item * config.dimensions * scalar_bytes, 0,
+                            config.dimensions * scalar_bytes);
+
+    if (extent.segments) {
+        batch_t batch;
+        batch.segments = segments;
+        batch.count = extent.segments;
+        batch.scalar = scalar;
+        if (embeddings) batch.embeddings = data + embeddings_at;
+        if (states) batch.states = data + states_at;
+        if (token_vectors) batch.token_vectors = data + token_vectors_at;
+        if (probabilities) {
+            batch.choices = static_cast<uint8_t const *>(choices.data);
+            batch.choice_offsets = offsets;
+            batch.temperature_groups = temperature_groups;
+            batch.probabilities = reinterpret_cast<float *>(data + probabilities_at);
+        }
+        batch.progress = progress;
+        batch.progress_context = progress_context;
+        batch.completed = count - extent.segments;
+        batch.total = count;
+        switch (uform_status_t const status = forward(*model, cpu_class, batch, team)) {
+        case uform_success_k: break;
+        case uform_cancelled_k: return cancelled();
+        case uform_out_of_memory_k: return fail(status, UFORM_NO_ITEM, "texts: no memory for the forward pass");
+        default: return fail(status, UFORM_NO_ITEM, "texts: the forward pass failed with %s", uform_status_name(status));
+        }
+    } else if (count && progress && !progress(progress_context, count, count)) {
+        return cancelled();
+    }
+
+    if (embeddings) *embeddings = rows_at(data + embeddings_at, count, config.dimensions, scalar);
+    if (states) *states = {rows_at(data + states_at, extent.tokens, config.hidden, scalar), offsets, count};
+    if (token_vectors)
+        *token_vectors = {rows_at(data + token_vectors_at, extent.tokens, config.token_width, scalar), offsets, count};
+    if (probabilities)
+        *probabilities = {rows_at(data + probabilities_at, choices_count, 1, uform_f32_k), offsets, count};
+    if (stats) *stats = {extent.truncated, extent.tokens};
+    return uform_success_k;
+}
+
+} // namespace uform
