@@ -111,10 +111,12 @@ uform_status_t text_call_t::run(arena_hold_t const &arena, team_t &team) const n
     size_t const offsets_at = layout.add(has_offsets || probabilities ? count + 1 : 0, sizeof(size_t));
     layout_t plan_layout;
     plan_layout.add(extent.segments, sizeof(segment_t));
+    size_t const groups_at = plan_layout.add(extent.segments, sizeof(group_t));
     if (layout.overflows() || plan_layout.overflows())
         return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "texts: their outputs have more bytes than memory can");
 
-    auto *const segments = reinterpret_cast<segment_t *>(arena->plan.reserve(plan_layout.bytes()));
+    std::byte *const plan_memory = arena->plan.reserve(plan_layout.bytes());
+    auto *const segments = reinterpret_cast<segment_t *>(plan_memory);
     if (!segments) return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "texts: no memory to plan %zu of them", count);
     std::byte *const data = arena->land(layout.bytes());
     if (!data) return last_failure().status;
@@ -135,6 +137,7 @@ uform_status_t text_call_t::run(arena_hold_t const &arena, team_t &team) const n
         batch_t batch;
         batch.segments = segments;
         batch.count = extent.segments;
+        batch.groups = reinterpret_cast<group_t *>(plan_memory + groups_at);
         batch.scalar = scalar;
         if (embeddings) batch.embeddings = data + embeddings_at;
         if (states) batch.states = data + states_at;
