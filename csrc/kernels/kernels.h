@@ -27,7 +27,7 @@ struct kernels_t {
     void (*normalize)(normalize_t const &) noexcept;
     void (*unit)(float *rows, size_t count, size_t columns) noexcept;
     void (*rope)(rope_t const &) noexcept;
-    void (*pool)(pool_t const &) noexcept;
+    void (*pool)(pooling_t const &) noexcept;
 
     size_t activation_size() const noexcept { return activations == uform_bf16_k ? sizeof(bf16_t) : sizeof(float); }
 };

@@ -52,7 +52,7 @@ void landing_t::pool(range_t segments, range_t columns) const noexcept {
     if (!batch.embeddings && !batch.probabilities) return;
     workspace_t const &group = layers.group;
     size_t const hidden = layers.model.config.hidden;
-    pool_t arguments;
+    pooling_t arguments;
     arguments.columns = hidden;
     arguments.column_begin = columns.begin;
     arguments.column_end = columns.end;

@@ -5,7 +5,7 @@
 
 namespace uform {
 
-void pool_genoa(pool_t const &arguments) noexcept { pool<genoa_t>(arguments); }
+void pool_genoa(pooling_t const &arguments) noexcept { pool<genoa_t>(arguments); }
 
 } // namespace uform
 

@@ -5,7 +5,7 @@
 
 namespace uform {
 
-void pool_haswell(pool_t const &arguments) noexcept { pool<haswell_t>(arguments); }
+void pool_haswell(pooling_t const &arguments) noexcept { pool<haswell_t>(arguments); }
 
 } // namespace uform
 

@@ -8,7 +8,7 @@
 
 namespace uform {
 
-struct pool_t {
+struct pooling_t {
     float const *rows = nullptr; /**< [count, columns] without gaps. */
     size_t count = 0;            /**< At least 1. */
     size_t columns = 0;
@@ -17,9 +17,9 @@ struct pool_t {
     void *activations = nullptr; /**< [columns], of which the range is written. */
 };
 
-void pool_serial(pool_t const &arguments) noexcept;
-void pool_haswell(pool_t const &arguments) noexcept;
-void pool_skylake(pool_t const &arguments) noexcept;
-void pool_genoa(pool_t const &arguments) noexcept;
+void pool_serial(pooling_t const &arguments) noexcept;
+void pool_haswell(pooling_t const &arguments) noexcept;
+void pool_skylake(pooling_t const &arguments) noexcept;
+void pool_genoa(pooling_t const &arguments) noexcept;
 
 } // namespace uform

@@ -5,7 +5,7 @@
 namespace uform {
 namespace {
 
-template <typename simd_type_> void pool(pool_t const &arguments) noexcept {
+template <typename simd_type_> void pool(pooling_t const &arguments) noexcept {
     using simd_t = simd_type_;
     constexpr size_t lanes = simd_t::lanes, vectors = 32 / lanes < 4 ? 32 / lanes : 4;
     auto const count = simd_t::fill(static_cast<float>(arguments.count));

@@ -4,7 +4,7 @@
 
 namespace uform {
 
-void pool_serial(pool_t const &arguments) noexcept { pool<serial_t>(arguments); }
+void pool_serial(pooling_t const &arguments) noexcept { pool<serial_t>(arguments); }
 
 } // namespace uform
 

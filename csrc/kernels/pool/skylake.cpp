@@ -5,7 +5,7 @@
 
 namespace uform {
 
-void pool_skylake(pool_t const &arguments) noexcept { pool<skylake_t>(arguments); }
+void pool_skylake(pooling_t const &arguments) noexcept { pool<skylake_t>(arguments); }
 
 } // namespace uform
 
