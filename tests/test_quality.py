@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.quality import encoding
 from benchmarks.quality.batches import LETTER, SECTIONS, YES_OR_NO, Sampler, ask, crop, held_out_questions
 from benchmarks.quality.data import (
     Description,
@@ -22,7 +23,7 @@ from benchmarks.quality.data import (
 from benchmarks.quality.metrics import bootstrap, calibration_error, chance, ranks, retrieval
 from benchmarks.quality.objectives import choice_loss, info_nce, maxsim, word_teacher
 from benchmarks.quality.optimizer import orthogonalize
-from benchmarks.quality.train import encode, learning_rate
+from benchmarks.quality.train import learning_rate
 from tests.oracle import QUERY_TOKEN, Configuration, Oracle
 
 ENGLISH = """\
@@ -238,17 +239,39 @@ def test_learning_rate_rises_and_falls_to_zero() -> None:
     assert learning_rate(1.5, 0.1) == 0
 
 
-def test_grouped_encoding_matches_one_at_a_time() -> None:
+def small_model() -> Oracle:
     configuration = Configuration(2, 64, 32, 192, 32, 128, token_width=32, choice_temperature_groups=2)
-    model = Oracle.random(configuration, 0).double().eval()
+    return Oracle.random(configuration, 0).double()
+
+
+def test_grouped_encoding_matches_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "GROUP_TOKENS", 32)
+    model = small_model()
     texts = [b"one", b"a rather longer text", b"x", b"twenty-one bytes long"]
-    encoded = encode(model, texts, group=2)
+    crew = encoding.Crew(model, model, threads=2, autocast=False)
+    encoded = crew.encode(texts)
+    assert len(encoded.groups) > 1
     single, states, _ = model.encode_texts(texts)
     with torch.no_grad():
         assert torch.allclose(encoded.pooled(model).double(), single, atol=1e-6)
-        padded, lengths = encoded.padded([1, 2])
+    padded, lengths = encoded.padded([1, 2])
     assert lengths.tolist() == [20, 1]
     assert torch.allclose(padded[0], states[1])
-    asked = encode(model, [[*text, QUERY_TOKEN] for text in texts], group=2).last(4)
-    alone = model(torch.tensor([[*texts[0], QUERY_TOKEN]]))[0, -1]
-    assert torch.allclose(asked[0], alone)
+    asked = crew.encode([[*text, QUERY_TOKEN] for text in texts]).last([0])
+    assert torch.allclose(asked[0], model(torch.tensor([[*texts[0], QUERY_TOKEN]]))[0, -1])
+
+
+def test_gradients_of_groups_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "GROUP_TOKENS", 32)
+    texts = [b"one", b"a rather longer text", b"x"]
+    expected, found = small_model(), small_model()
+    for model, limit in ((expected, 4096), (found, 32)):
+        monkeypatch.setattr(encoding, "GROUP_TOKENS", limit)
+        crew = encoding.Crew(model, model, threads=2, autocast=False)
+        encoded = crew.encode(texts, gradients=True)
+        encoded.pooled(model)[0].square().sub(encoded.pooled(model)[1]).sum().backward()
+        crew.backward(encoded)
+    for left, right in zip(expected.parameters(), found.parameters(), strict=True):
+        assert (left.grad is None) == (right.grad is None)
+        if left.grad is not None:
+            assert torch.allclose(left.grad, right.grad, atol=1e-7)

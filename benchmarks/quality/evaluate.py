@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -25,8 +26,9 @@ from tests.oracle import Oracle
 
 from .batches import LETTER, YES_OR_NO, Question, held_out_questions
 from .data import Item, load, split
+from .encoding import Crew, Encoded
 from .metrics import Floats, Interval, bootstrap, calibration_error, chance, ranks, retrieval
-from .train import encode, question_logits
+from .train import question_logits, question_tokens
 
 LANGUAGES = ("da", "it", "fr", "de", "sk", "pt_BR", "ja", "uk", "ru")
 RERANKED = 100
@@ -56,35 +58,37 @@ class SupportsOffsets(Protocol):
 class OracleEncoder:
     """The model in PyTorch, float32, in padded batches."""
 
-    def __init__(self, model: Oracle, batch: int = 32) -> None:
-        self.model, self.batch = model, batch
+    def __init__(self, model: Oracle, threads: int) -> None:
+        self.crew = Crew(model, model, threads, autocast=False)
+        self.context = model.configuration.context
 
-    def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
-        return [text[: self.model.configuration.context] for text in texts]
+    def encode(self, texts: Sequence[bytes]) -> Encoded:
+        return self.crew.encode([text[: self.context] for text in texts])
 
     @torch.no_grad()
     def embed(self, texts: Sequence[bytes]) -> Floats:
-        return encode(self.model, self.prepared(texts), self.batch).pooled(self.model).numpy()
+        return self.encode(texts).pooled(self.crew.model).numpy()
 
     @torch.no_grad()
     def token_vectors(self, texts: Sequence[bytes]) -> list[Floats]:
         vectors: list[Floats] = [np.empty(0)] * len(texts)
-        for indices, states, lengths in encode(self.model, self.prepared(texts), self.batch).groups:
-            for index, row, length in zip(indices, self.model.token_vectors(states), lengths, strict=True):
-                vectors[index] = row[:length].numpy().copy()
+        for group in self.encode(texts).groups:
+            rows = self.crew.model.token_vectors(group.states)
+            for index, row, length in zip(group.indices, rows, group.lengths, strict=True):
+                vectors[index] = row[:length].half().numpy()
         return vectors
 
     @torch.no_grad()
     def choose(self, questions: Sequence[Question]) -> list[Floats]:
-        logits, _, _ = question_logits(self.model, self.model, questions, self.batch)
-        return [
-            torch.softmax(row[list(question.legal)], 0).numpy() for row, question in zip(logits, questions, strict=True)
-        ]
+        states = self.crew.encode(question_tokens(questions)).last(range(len(questions)))
+        logits, _, _ = question_logits(self.crew.model, states, questions)
+        pairs = zip(logits, questions, strict=True)
+        return [torch.softmax(row[list(question.legal)], 0).numpy() for row, question in pairs]
 
 
 def by_item(tape: SupportsOffsets) -> list[Floats]:
     """Copies of the rows of each item of a `uform.RowsTape`, so that the next call may rewind the arena."""
-    rows = np.array(tape, dtype=np.float32)
+    rows = np.array(tape)
     return [rows[start:stop] for start, stop in pairwise(np.array(tape.offsets).tolist())]
 
 
@@ -131,7 +135,7 @@ def rerank(scores: Floats, queries: Sequence[Floats], documents: Sequence[Floats
         best = np.argpartition(-scores[row], depth - 1)[:depth]
         stacked = np.concatenate([documents[index] for index in best])
         starts = np.cumsum([0, *(len(documents[index]) for index in best[:-1])])
-        found = np.maximum.reduceat(query @ stacked.T.astype(query.dtype), starts, axis=1).mean(0)
+        found = np.maximum.reduceat(query.astype(np.float32) @ stacked.T.astype(np.float32), starts, axis=1).mean(0)
         result[row, best] = 3.0 + found
     return result
 
@@ -155,7 +159,7 @@ def retrieve(pool: Sequence[Item], encoder: Encoder, untrained: Encoder | None, 
     if untrained is not None:
         methods["random weights"] = by_embeddings(untrained)
     methods["embeddings"] = by_embeddings(encoder)
-    vectors = [rows.astype(np.float16) for rows in encoder.token_vectors(documents)]
+    vectors = encoder.token_vectors(documents)
 
     results: Results = {}
     for language in languages:
@@ -216,10 +220,12 @@ def main() -> None:
     held_out = split(load(arguments.data))["test"]
     pool = random.Random(0).sample(held_out, arguments.pool)
     trained = Oracle.from_checkpoint(arguments.checkpoint)
-    encoder: Encoder = UformEncoder(arguments.checkpoint) if arguments.backend == "uform" else OracleEncoder(trained)
+    threads = len(os.sched_getaffinity(0))
+    encoder: Encoder
+    encoder = UformEncoder(arguments.checkpoint) if arguments.backend == "uform" else OracleEncoder(trained, threads)
     untrained = None
     if not arguments.no_untrained:
-        untrained = OracleEncoder(Oracle.random(trained.configuration, seed=1).eval())
+        untrained = OracleEncoder(Oracle.random(trained.configuration, seed=1).eval(), threads)
     results = {
         "retrieval": retrieve(pool, encoder, untrained, ("en", *arguments.languages)),
         "choices": choices(encoder, held_out_questions(held_out, QUESTION_BYTES, 5000, seed=1)),
