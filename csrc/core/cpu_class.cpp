@@ -13,6 +13,7 @@
 #endif
 
 #include "failure.h"
+#include "kind.h"
 
 namespace uform {
 namespace {
@@ -119,11 +120,12 @@ detected_t const &detected() noexcept {
 
 } // namespace
 
-uform_status_t check_cpu_class(uform_cpu_class_t cpu_class) noexcept {
-    if (cpu_class == uform_cpu_class_default_k) return uform_success_k;
-    char const *name = uform_cpu_class_name(cpu_class);
-    if (!name) return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "cpu_class: %d is no CPU class", int(cpu_class));
-    if (!uform_cpu_class_supported(cpu_class))
+uform_status_t check_cpu_class(uform_cpu_class_t const &cpu_class) noexcept {
+    int const number = number_of(cpu_class);
+    if (number == uform_cpu_class_default_k) return uform_success_k;
+    char const *name = uform_cpu_class_name(number);
+    if (!name) return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "cpu_class: %d is no CPU class", number);
+    if (!uform_cpu_class_supported(number))
         return fail(uform_unsupported_k, UFORM_NO_ITEM, "cpu_class: this machine cannot run %s", name);
     return uform_success_k;
 }

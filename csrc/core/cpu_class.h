@@ -11,6 +11,6 @@ namespace uform {
  *  supported whatever the machine says, since an emulator answers for its instructions. It never changes what is
  *  derived.
  */
-uform_status_t check_cpu_class(uform_cpu_class_t cpu_class) noexcept;
+uform_status_t check_cpu_class(uform_cpu_class_t const &cpu_class) noexcept;
 
 } // namespace uform

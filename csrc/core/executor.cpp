@@ -6,6 +6,7 @@
 
 #include "cpu_class.h"
 #include "failure.h"
+#include "kind.h"
 #include "process.h"
 
 namespace uform {
@@ -101,8 +102,9 @@ uform_status_t uform_executor_init_vram(size_t const *devices, size_t count, siz
     if (!executor) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "executor: must not be NULL");
     if (!devices && count)
         return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "devices: NULL, but their number is %zu", count);
-    if (gpu_class != uform_gpu_class_default_k && !uform_gpu_class_name(gpu_class))
-        return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "gpu_class: %d is no GPU class", int(gpu_class));
+    int const number = number_of(gpu_class);
+    if (number != uform_gpu_class_default_k && !uform_gpu_class_name(number))
+        return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "gpu_class: %d is no GPU class", number);
     if (count)
         return fail(uform_device_k, 0, "devices: there is no device %zu: this build of UForm can drive none", devices[0]);
     return fail(uform_unsupported_k, UFORM_NO_ITEM, "devices: this build of UForm can drive no device");
@@ -119,8 +121,10 @@ bool uform_executor_busy(uform_executor_t const *executor) { return executor->oc
 uform_status_t uform_executor_drain(uform_executor_t *executor, uform_mood_t mood) {
     using namespace uform;
     if (!executor) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "executor: must not be NULL");
+    int const number = number_of(mood);
+    if (number != uform_mood_default_k && !uform_mood_name(number))
+        return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "mood: %d is no mood", number);
     if (mood == uform_mood_default_k) mood = uform_mood_chilling_k;
-    if (!uform_mood_name(mood)) return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "mood: %d is no mood", int(mood));
     executor->occupancy.wait();
     executor->mood.store(mood, std::memory_order_relaxed);
     // A pool of the parent's is never released in a forked child, so ringing it is harmless.
