@@ -1,0 +1,16 @@
+/** The configuration of a checkpoint of format 1: see FORMAT.md. */
+#pragma once
+#include <string_view>
+
+#include "model.h"
+
+namespace uform {
+
+/**
+ *  Reads the configuration's JSON and checks that a model can have it. MALFORMED (no JSON, a key that is missing, twice
+ *  or unknown), UNSUPPORTED (another format), CONFIG_MISMATCH (a value), noted as the thread's failure with the key.
+ *  May throw std::bad_alloc.
+ */
+uform_status_t read_config(std::string_view text, config_t &config);
+
+} // namespace uform

@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numbers>
+
+#include "uform/model.h"
+
+#include "../core/cpu_class.h"
+#include "../core/executor.h"
+#include "../core/failure.h"
+#include "../core/memory.h"
+#include "../core/serial_team.h"
+#include "config.h"
+#include "weights.h"
+#include "workspace.h"
+
+namespace uform {
+namespace {
+
+constexpr size_t modalities_k = 4;
+constexpr size_t byte_rows_k = 257;
+
+/** Lists the tensors of a model and lays out their memory; over a counting carver it only measures. */
+class layout_builder_t {
+  public:
+    layout_builder_t(uform_model_t &model, carver_t &carver, std::vector<piece_t> &pieces)
+        : model_(model), carver_(carver), pieces_(pieces) {}
+
+    void build() {
+        config_t const &config = model_.config;
+        size_t const hidden = config.hidden;
+        // The modality's row is added to the bytes' ones, so it comes first.
+        modality_ = take({.name = "embed.modality", .rows = modalities_k, .columns = hidden});
+        model_.text_embeddings = take(
+            {.name = "embed.bytes", .rows = byte_rows_k, .columns = hidden, .layout = layout_t::embeds_k});
+        model_.blocks.assign(config.depth, {});
+        for (size_t index = 0; index != config.depth; ++index) {
+            block_t &block = model_.blocks[index];
+            std::string const prefix = "blocks." + std::to_string(index) + ".";
+            block.attention_norm = gain(prefix + "attention.norm", hidden);
+            block.qkv = matrix(prefix + "attention.qkv", 3 * hidden, hidden, true);
+            block.query_norm = gain(prefix + "attention.query_norm", config.head_dimension);
+            block.key_norm = gain(prefix + "attention.key_norm", config.head_dimension);
+            block.output = matrix(prefix + "attention.output", hidden, hidden, true);
+            block.mlp_norm = gain(prefix + "mlp.norm", hidden);
+            block.gate_up = matrix(prefix + "mlp.gate_up", 2 * config.width, hidden, true, layout_t::gated_k);
+            block.down = matrix(prefix + "mlp.down", hidden, config.width, true);
+        }
+        model_.final_norm = gain("final.norm", hidden);
+        model_.embedding_head = matrix("heads.embedding", config.dimensions, hidden, false);
+        if (config.token_width) model_.token_head = matrix("heads.tokens", config.token_width, hidden, false);
+        if (config.choice_temperature_groups) {
+            model_.byte_head = matrix("heads.bytes", 256, hidden, false);
+            model_.inverse_temperatures = take({.name = "heads.inverse_temperatures",
+                                                .scalar = "F32",
+                                                .columns = config.choice_temperature_groups,
+                                                .is_vector = true});
+        }
+        rotary_ = carver_.take<float>(config.context * config.head_dimension);
+        model_.rotary = rotary_;
+    }
+
+    float *rotary() const noexcept { return rotary_; }
+    float const *modality() const noexcept { return modality_; }
+
+  private:
+    float const *take(piece_t piece) {
+        piece.plain = carver_.take<float>(piece.rows * piece.columns);
+        pieces_.push_back(piece);
+        return piece.plain;
+    }
+
+    float const *gain(std::string name, size_t columns) {
+        return take({.name = std::move(name), .columns = columns, .is_vector = true});
+    }
+
+    packed_t matrix(std::string name, size_t rows, size_t columns, bool is_big, layout_t layout = layout_t::packed_k) {
+        packed_t packed;
+        packed.rows = rows;
+        packed.columns = columns;
+        piece_t piece {.name = std::move(name), .rows = rows, .columns = columns, .layout = layout};
+        size_t const elements = packed.padded_rows() * packed.padded_columns();
+        if (is_big && model_.quantization == uform_e4m3_k) {
+            packed.data_e4m3 = piece.data_e4m3 = carver_.take<e4m3_t>(elements);
+            packed.scales = piece.scales = carver_.take<float>(packed.padded_rows());
+        }
+        else packed.data = piece.data = carver_.take<bf16_t>(elements);
+        pieces_.push_back(std::move(piece));
+        return packed;
+    }
+
+    uform_model_t &model_;
+    carver_t &carver_;
+    std::vector<piece_t> &pieces_;
+    float *rotary_ = nullptr;
+    float const *modality_ = nullptr;
+};
+
+std::string shape_text(std::vector<uint64_t> const &shape) {
+    std::string text = "[";
+    for (uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+    return text + "]";
+}
+
+/** Every tensor that the model needs is there, as it needs it, and no other. */
+uform_status_t check_tensors(safetensors_t const &header, std::vector<piece_t> const &pieces) {
+    for (piece_t const &piece : pieces) {
+        auto const found = header.tensors.find(piece.name);
+        if (found == header.tensors.end())
+            return fail(uform_shape_mismatch_k, UFORM_NO_ITEM, "checkpoint: tensor `%s` is missing", piece.name.c_str());
+        tensor_t const &tensor = found->second;
+        std::vector<uint64_t> shape {piece.rows, piece.columns};
+        if (piece.is_vector) shape.erase(shape.begin());
+        if (tensor.shape != shape)
+            return fail(uform_shape_mismatch_k, UFORM_NO_ITEM, "checkpoint: tensor `%s` has the shape %.100s, not %s",
+                        piece.name.c_str(), shape_text(tensor.shape).c_str(), shape_text(shape).c_str());
+        if (tensor.scalar != piece.scalar)
+            return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "checkpoint: tensor `%s` has the scalar %.32s, not %s",
+                        piece.name.c_str(), tensor.scalar.c_str(), piece.scalar);
+    }
+    if (header.tensors.size() == pieces.size()) return uform_success_k;
+    for (auto const &[name, tensor] : header.tensors)
+        if (std::none_of(pieces.begin(), pieces.end(), [&](piece_t const &piece) { return piece.name == name; }))
+            return fail(uform_config_mismatch_k, UFORM_NO_ITEM,
+                        "checkpoint: its configuration has no part that tensor `%.100s` belongs to", name.c_str());
+    return uform_success_k;
+}
+
+/** The first half of the pairs rotates by time, the others not at all: see FORMAT.md. */
+void fill_rotary(config_t const &config, float *rotary) noexcept {
+    size_t const half = config.head_dimension / 2, timed = half / 2;
+    for (size_t position = 0; position != config.context; ++position, rotary += 2 * half)
+        for (size_t pair = 0; pair != half; ++pair) {
+            double const exponent = -static_cast<double>(pair) / static_cast<double>(timed);
+            double const angle =
+                pair < timed ? static_cast<double>(position) * std::pow(config.rotary_base, exponent) : 0.0;
+            rotary[pair] = static_cast<float>(std::cos(angle));
+            rotary[half + pair] = static_cast<float>(std::sin(angle));
+        }
+}
+
+/** Loads the pieces on a team's threads. */
+class loading_t {
+  public:
+    loading_t(source_t const &source, safetensors_t const &header, std::vector<piece_t> const &pieces,
+              uform_model_load_ram_t const &options, float const *modality) noexcept
+        : source_(source), header_(header), pieces_(pieces), options_(options), modality_(modality) {}
+
+    uform_status_t run(team_t &team) noexcept {
+        size_t bytes = 0;
+        for (piece_t const &piece : pieces_) bytes = std::max(bytes, piece_scratch(piece));
+        for (size_t slot = 0; slot != team.threads(); ++slot)
+            if (!team.scratch(slot, bytes)) return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "checkpoint: no memory to load it");
+        // The first piece is the modality's row, which the second one needs.
+        load(0, team.scratch(0, bytes));
+        team.run_each([&](size_t slot) noexcept {
+            for (size_t index; !stopped_ && (index = next_++) < pieces_.size();) load(index, team.scratch(slot, bytes));
+        });
+        if (failure_.status == uform_success_k) return uform_success_k;
+        return fail(failure_.status, failure_.item, "%s", failure_.message);
+    }
+
+  private:
+    void load(size_t index, std::byte *scratch) noexcept {
+        uform_status_t const status = load_piece(source_, header_, pieces_[index], modality_, scratch);
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (stopped_) return;
+        if (status) {
+            failure_ = last_failure();
+            stopped_ = true;
+        }
+        else if (options_.progress && !options_.progress(options_.progress_context, ++completed_, pieces_.size())) {
+            fail(uform_cancelled_k, UFORM_NO_ITEM, "progress: the handler stopped the call");
+            failure_ = last_failure();
+            stopped_ = true;
+        }
+    }
+
+    source_t const &source_;
+    safetensors_t const &header_;
+    std::vector<piece_t> const &pieces_;
+    uform_model_load_ram_t const &options_;
+    float const *modality_;
+    std::mutex mutex_;
+    uform_failure_t failure_ {uform_success_k, UFORM_NO_ITEM, {}};
+    size_t completed_ = 0;
+    std::atomic<bool> stopped_ {false};
+    std::atomic<size_t> next_ {1};
+};
+
+uform_status_t load(source_t const &source, uform_model_load_ram_t const &options, uform_model_t &model) {
+    safetensors_t header;
+    if (uform_status_t const status = read_safetensors(source, header)) return status;
+    auto const found = header.metadata.find("uform");
+    if (found == header.metadata.end())
+        return fail(uform_malformed_k, UFORM_NO_ITEM,
+                    "checkpoint: it is none of UForm's: its metadata has no `uform` key");
+    if (uform_status_t const status = read_config(found->second, model.config)) return status;
+
+    std::vector<piece_t> pieces;
+    carver_t measured(nullptr);
+    layout_builder_t(model, measured, pieces).build();
+    // Before memory is asked for: a small file can describe a huge model.
+    if (uform_status_t const status = check_tensors(header, pieces)) return status;
+    model.memory.reset(allocate_memory(measured.used()));
+    if (!model.memory)
+        return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "checkpoint: no memory for its %zu bytes", measured.used());
+    model.memory_usage = measured.used();
+    std::memset(model.memory.get(), 0, measured.used());
+
+    pieces.clear();
+    carver_t carver(model.memory.get());
+    layout_builder_t builder(model, carver, pieces);
+    builder.build();
+    fill_rotary(model.config, builder.rotary());
+    for (piece_t const &piece : pieces) model.parameters += piece.rows * piece.columns;
+
+    loading_t loading(source, header, pieces, options, builder.modality());
+    if (!options.executor) {
+        serial_team_t team;
+        return loading.run(team);
+    }
+    executor_hold_t hold;
+    if (uform_status_t const status = hold.acquire(*options.executor, false)) return status;
+    return loading.run(hold.team());
+}
+
+uform_status_t load_checked(source_t const &source, uform_model_load_ram_t const *options,
+                            uform_model_t **model) noexcept {
+    uform_model_load_ram_t const defaults {};
+    if (!options) options = &defaults;
+    try {
+        auto made = std::make_unique<uform_model_t>();
+        if (options->quantization != uform_scalar_default_k) made->quantization = options->quantization;
+        if (!uform_scalar_size(made->quantization))
+            return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "quantization: %d is no scalar", int(made->quantization));
+        if (made->quantization == uform_f32_k)
+            return fail(uform_unsupported_k, UFORM_NO_ITEM, "quantization: weights are BF16 or E4M3, not F32");
+        if (uform_status_t const status = check_cpu_class(options->cpu_class)) return status;
+        made->cpu_class_pinned = options->cpu_class != uform_cpu_class_default_k;
+        made->cpu_class = made->cpu_class_pinned ? options->cpu_class : uform_cpu_class_derive();
+        if (uform_status_t const status = load(source, *options, *made)) return status;
+        *model = made.release();
+        return uform_success_k;
+    }
+    catch (std::bad_alloc const &) {
+        return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "checkpoint: no memory to load it");
+    }
+}
+
+} // namespace
+} // namespace uform
+
+void uform_model_t::memory_deleter_t::operator()(std::byte *pointer) const noexcept { uform::free_memory(pointer); }
+
+uform_status_t uform_model_load_ram(char const *path, uform_model_load_ram_t const *options, uform_model_t **model) {
+    using namespace uform;
+    if (!path) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "path: must not be NULL");
+    if (!model) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "model: must not be NULL");
+    source_t source;
+    if (uform_status_t const status = source.open(path)) return status;
+    return load_checked(source, options, model);
+}
+
+uform_status_t uform_model_load_ram_buffer(void const *data, size_t length, uform_model_load_ram_t const *options,
+                                           uform_model_t **model) {
+    using namespace uform;
+    if (!data) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "data: must not be NULL");
+    if (!model) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "model: must not be NULL");
+    source_t const source(data, length);
+    return load_checked(source, options, model);
+}
+
+void uform_model_describe(uform_model_t const *model, uform_model_description_t *description) {
+    uform::config_t const &config = model->config;
+    *description = {};
+    description->dimensions = config.dimensions;
+    description->context = config.context;
+    description->quantization = model->quantization;
+    description->memory_usage = model->memory_usage;
+    description->cpu_class = model->cpu_class;
+    description->cpu_class_pinned = model->cpu_class_pinned;
+    description->token_width = config.token_width;
+    description->choice_temperature_groups = config.choice_temperature_groups;
+    description->depth = config.depth;
+    description->hidden = config.hidden;
+    description->head_dimension = config.head_dimension;
+    description->parameters = model->parameters;
+}
+
+void uform_model_free(uform_model_t *model) { delete model; }
