@@ -80,7 +80,7 @@ std::byte *uform_arena_t::land(size_t bytes) noexcept {
     if (!data) {
         fail(uform_out_of_memory_k, UFORM_NO_ITEM, "arena: no memory for %zu bytes of outputs", bytes);
     } else if (reinterpret_cast<uintptr_t>(data) % 64 != 0) {
-        fail(uform_invalid_argument_k, UFORM_NO_ITEM, "arena: its allocator gave memory that is not aligned to 64 bytes");
+        fail(uform_invalid_argument_k, UFORM_NO_ITEM, "arena: its allocator gave memory not aligned to 64 bytes");
         data = nullptr;
     }
     return data;

@@ -13,9 +13,9 @@
 /**
  *  What the C ABI's handle points to.
  *
- *  One word tells who has a hold on it, so that calls, pins and the end of its life race with nothing: bit 0 busy, bit 1
- *  freed, bits 2-11 the epoch of the process whose call it is busy with, bits 12-35 pins, bits 36-63 the low bits of the
- *  generation. A call changes the rest while it is busy, and it is never both busy and pinned.
+ *  One word tells who has a hold on it, so that calls, pins and the end of its life race with nothing: bit 0 busy,
+ *  bit 1 freed, bits 2-11 the epoch of the process whose call it is busy with, bits 12-35 pins, bits 36-63 the low bits
+ *  of the generation. A call changes the rest while it is busy, and it is never both busy and pinned.
  */
 struct uform_arena_t {
   public:
@@ -68,7 +68,7 @@ class arena_hold_t {
     }
     ~arena_hold_t() { release(); }
 
-    /** Takes the arena and changes nothing in it yet. CONTENDED where it is pinned or busy, noted. Holds none before. */
+    /** Takes the arena, and changes nothing in it yet. CONTENDED where it is pinned or busy, noted. */
     uform_status_t acquire(uform_arena_t &arena) noexcept {
         uform_status_t const status = arena.acquire();
         if (status == uform_success_k) arena_ = &arena;

@@ -19,6 +19,9 @@ struct core_set_t {
     void insert(size_t core) noexcept {
         if (core < limit_k) words[core / word_bits_k] |= 1ul << core % word_bits_k;
     }
+    void erase(size_t core) noexcept {
+        if (core < limit_k) words[core / word_bits_k] &= ~(1ul << core % word_bits_k);
+    }
     size_t count() const noexcept {
         size_t total = 0;
         for (unsigned long word : words) total += size_t(__builtin_popcountl(word));

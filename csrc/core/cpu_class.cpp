@@ -84,7 +84,7 @@ detected_t detect() noexcept {
                          has(extended.b, 30) && has(extended.b, 31);
     bool const genoa = skylake && has(more.a, 5) && has(extended.c, 1);
     bool const tiles = genoa && saves(tiles_k) && has(extended.d, 24) && has(extended.d, 22);
-    bool const sapphire = tiles && assumed != uform_cpu_class_sapphire_k && tiles_permitted();
+    bool const sapphire = tiles && tiles_permitted();
 
     if (haswell) detected.supported |= bit_of(uform_cpu_class_haswell_k);
     if (skylake) detected.supported |= bit_of(uform_cpu_class_skylake_k);

@@ -56,7 +56,7 @@ uform_status_t executor_hold_t::acquire(uform_executor_t &executor, bool deferre
         return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "executor: its %zu threads cannot be started (error %d)",
                     executor.threads, error);
     }
-    pool->begin_call();
+    pool->begin_call(deferred);
     executor_ = &executor;
     return uform_success_k;
 }
@@ -77,8 +77,8 @@ uform_status_t uform_executor_init_ram(uform_executor_ram_t const *options, ufor
     if (!options) options = &defaults;
     if (uform_status_t const status = check_cpu_class(options->cpu_class)) return status;
     if (options->threads > threads_limit_k)
-        return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "threads: %zu are more than the %zu that an executor can own",
-                    options->threads, threads_limit_k);
+        return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "threads: an executor can own %zu at the most, not %zu",
+                    threads_limit_k, options->threads);
     if (!options->memory_domains && options->memory_domains_count)
         return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "memory_domains: NULL, but their number is %zu",
                     options->memory_domains_count);
@@ -106,7 +106,7 @@ uform_status_t uform_executor_init_vram(size_t const *devices, size_t count, siz
     if (number != uform_gpu_class_default_k && !uform_gpu_class_name(number))
         return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "gpu_class: %d is no GPU class", number);
     if (count)
-        return fail(uform_device_k, 0, "devices: there is no device %zu: this build of UForm can drive none", devices[0]);
+        return fail(uform_device_k, 0, "devices: no device %zu, this build of UForm can drive none", devices[0]);
     return fail(uform_unsupported_k, UFORM_NO_ITEM, "devices: this build of UForm can drive no device");
 }
 

@@ -22,7 +22,7 @@ void uform_outcome_t::wait() const noexcept {
 uform_failure_t uform_outcome_t::failure() const noexcept {
     if (final_.load(std::memory_order_acquire)) return failure_;
     if (orphaned())
-        return {uform_cancelled_k, UFORM_NO_ITEM, "the call runs in the parent process: a forked child has no part in it"};
+        return {uform_cancelled_k, UFORM_NO_ITEM, "the call is the parent process's: a forked child has no part in it"};
     return {uform_deferred_k, UFORM_NO_ITEM, {}};
 }
 

@@ -7,7 +7,6 @@
 
 #include "floating_point.h"
 #include "process.h"
-#include "spin.h"
 
 namespace uform {
 namespace {
@@ -16,6 +15,9 @@ namespace {
 constexpr size_t stack_bytes_k = size_t(8) << 20;
 /** How long a thread that chills spins for the next call, or one that is parked within a call for the next run. */
 constexpr auto chilling_spin_k = std::chrono::microseconds(40);
+constexpr auto grinding_yield_k = std::chrono::microseconds(50);
+/** Of moves away from slot 0's core: two executors on the same cores must not chase each other. */
+constexpr auto move_interval_k = std::chrono::milliseconds(1);
 
 /** Signals are the business of the program's own threads: a thread that is made under this takes none. */
 class signals_blocked_t {
@@ -30,6 +32,23 @@ class signals_blocked_t {
   private:
     sigset_t saved_;
 };
+
+/**
+ *  Moves this thread to another core, where it stays until the system finds it a better one. A thread that is woken for
+ *  a fraction of a millisecond starts on its waker's core where the others are busy, be it with work of the least
+ *  priority, and is done before the system would balance them.
+ */
+void leave_core([[maybe_unused]] int core) noexcept {
+#if defined(__linux__)
+    core_set_t const allowed = affinity();
+    core_set_t others = allowed;
+    others.erase(size_t(core));
+    if (!others.count()) return;
+    // Fails where the set of allowed cores has just changed: then the system has moved the thread itself.
+    if (sched_setaffinity(0, sizeof(others.words), reinterpret_cast<cpu_set_t const *>(others.words)) == 0)
+        sched_setaffinity(0, sizeof(allowed.words), reinterpret_cast<cpu_set_t const *>(allowed.words));
+#endif
+}
 
 void name_this_thread(size_t slot) noexcept {
     char name[16];
@@ -99,8 +118,12 @@ int pool_t::start_thread(size_t slot) noexcept {
     return error;
 }
 
-void pool_t::begin_call() noexcept {
+void pool_t::begin_call(bool with_leader) noexcept {
     in_call_.store(true, std::memory_order_relaxed);
+    leader_at_hand_.store(with_leader, std::memory_order_relaxed);
+    int const core = current_core();
+    submitter_core_.store(core, std::memory_order_relaxed);
+    caller_core_.store(core, std::memory_order_relaxed);
     if (threads_ == 1) return;
     helpers_bell_.fetch_add(1, std::memory_order_release);
     helpers_bell_.notify_all();
@@ -125,6 +148,7 @@ void pool_t::run(body_t body, void *context) noexcept {
     if (threads_ > 1) {
         body_ = body;
         context_ = context;
+        caller_core_.store(current_core(), std::memory_order_relaxed);
         running_.store(uint32_t(threads_ - 1), std::memory_order_relaxed);
         runs_.fetch_add(1, std::memory_order_release);
         helpers_bell_.fetch_add(1, std::memory_order_release);
@@ -134,7 +158,8 @@ void pool_t::run(body_t body, void *context) noexcept {
         floating_point_guard_t guard;
         body(context, 0);
     }
-    while (uint32_t const running = running_.load(std::memory_order_acquire)) wait_while(running_, running);
+    while (uint32_t const running = running_.load(std::memory_order_acquire))
+        wait_while(running_, running, crowded_.load(std::memory_order_relaxed));
 }
 
 void pool_t::barrier() noexcept {
@@ -145,20 +170,28 @@ void pool_t::barrier() noexcept {
         passed_.store(passed + 1, std::memory_order_release);
         passed_.notify_all();
     } else {
-        wait_while(passed_, passed);
+        wait_while(passed_, passed, crowded_.load(std::memory_order_relaxed));
     }
 }
 
 void pool_t::help(size_t slot) noexcept {
+    spin_clock_t::time_point moved {};
     for (uint32_t done = 0;;) {
         uint32_t const heard = helpers_bell_.load(std::memory_order_acquire);
         if (ending_.load(std::memory_order_relaxed)) return;
+        if (in_call_.load(std::memory_order_relaxed) && on_ringers_core(role_t::helper_k))
+            if (auto const now = spin_clock_t::now(); now - moved >= move_interval_k) {
+                moved = now;
+                leave_core(current_core());
+            }
         uint32_t const runs = runs_.load(std::memory_order_acquire);
         if (runs == done) {
-            await_ring(helpers_bell_, heard);
+            await_ring(role_t::helper_k, helpers_bell_, heard);
             continue;
         }
         done = runs;
+        if (bool const shared = on_ringers_core(role_t::helper_k); shared != crowded_.load(std::memory_order_relaxed))
+            crowded_.store(shared, std::memory_order_relaxed);
         {
             floating_point_guard_t guard;
             body_(context_, slot);
@@ -173,7 +206,7 @@ void pool_t::follow_lead() noexcept {
         if (ending_.load(std::memory_order_relaxed)) return;
         uint32_t const tasks = tasks_.load(std::memory_order_acquire);
         if (tasks == done) {
-            await_ring(leader_bell_, heard);
+            await_ring(role_t::leader_k, leader_bell_, heard);
             continue;
         }
         done = tasks;
@@ -181,18 +214,28 @@ void pool_t::follow_lead() noexcept {
     }
 }
 
-void pool_t::await_ring(std::atomic<uint32_t> const &bell, uint32_t heard) const noexcept {
+bool pool_t::may_spin(role_t role, spin_clock_t::duration waited) const noexcept {
+    if (role == role_t::leader_k && !leader_at_hand_.load(std::memory_order_relaxed)) return false;
+    uform_mood_t const mood = mood_.load(std::memory_order_relaxed);
+    if (mood == uform_mood_grinding_k) return true;
+    if (mood == uform_mood_parked_k && !in_call_.load(std::memory_order_relaxed)) return false;
+    return waited < chilling_spin_k && !on_ringers_core(role);
+}
+
+void pool_t::await_ring(role_t role, std::atomic<uint32_t> const &bell, uint32_t heard) const noexcept {
     auto const start = spin_clock_t::now();
-    for (;;) {
-        uform_mood_t const mood = mood_.load(std::memory_order_relaxed);
-        bool const at_once = mood == uform_mood_parked_k && !in_call_.load(std::memory_order_relaxed);
-        if (mood != uform_mood_grinding_k && (at_once || spin_clock_t::now() - start >= chilling_spin_k))
-            return bell.wait(heard, std::memory_order_acquire);
+    auto yielded = start;
+    for (auto now = start; may_spin(role, now - start); now = spin_clock_t::now()) {
         for (int round = 0; round != relaxes_a_look_k; ++round) {
             if (bell.load(std::memory_order_acquire) != heard) return;
             relax();
         }
+        // Threads that grind must not keep the core from the one that is to make the next call.
+        if (now - yielded < grinding_yield_k && !on_ringers_core(role)) continue;
+        sched_yield();
+        yielded = spin_clock_t::now();
     }
+    bell.wait(heard, std::memory_order_acquire);
 }
 
 } // namespace uform

@@ -9,6 +9,7 @@
 
 #include "cores.h"
 #include "memory.h"
+#include "spin.h"
 #include "team.h"
 
 namespace uform {
@@ -34,8 +35,11 @@ class pool_t final : public team_t {
     /** Starts the threads that a call needs and that do not run yet. 0, or an error number of the system. */
     int start(bool with_leader) noexcept;
 
-    /** Wakes the helpers while the call still plans, and keeps them at hand until `end_call`. */
-    void begin_call() noexcept;
+    /**
+     *  Wakes the helpers while the call still plans, and keeps them at hand until `end_call`. The leader stays at hand
+     *  from one deferred call to the next, and sleeps from a blocking call on, whose thread has its place.
+     */
+    void begin_call(bool with_leader) noexcept;
     void end_call() noexcept { in_call_.store(false, std::memory_order_relaxed); }
 
     /** Has the leader run the task, which ends the call itself. */
@@ -60,7 +64,14 @@ class pool_t final : public team_t {
     int start_thread(size_t slot) noexcept;
     void help(size_t slot) noexcept;
     void follow_lead() noexcept;
-    void await_ring(std::atomic<uint32_t> const &bell, uint32_t heard) const noexcept;
+    enum class role_t { leader_k, helper_k };
+    void await_ring(role_t role, std::atomic<uint32_t> const &bell, uint32_t heard) const noexcept;
+    bool may_spin(role_t role, spin_clock_t::duration waited) const noexcept;
+    /** Whether who will ring next was last seen on this thread's core. */
+    bool on_ringers_core(role_t role) const noexcept {
+        auto const &core = role == role_t::leader_k ? submitter_core_ : caller_core_;
+        return current_core() == core.load(std::memory_order_relaxed);
+    }
 
     size_t const threads_;
     core_set_t const *const cores_;
@@ -71,7 +82,12 @@ class pool_t final : public team_t {
     bool all_helpers_started_ = false;
 
     std::atomic<bool> in_call_ {false};
+    std::atomic<bool> leader_at_hand_ {false};
     std::atomic<bool> ending_ {false};
+    /* On a busy machine a thread may end up on the core of who rings for it, where spinning delays both. */
+    std::atomic<int> submitter_core_ {-2}; /**< Rings for the leader. */
+    std::atomic<int> caller_core_ {-2};    /**< Slot 0's: rings for helpers. */
+    std::atomic<bool> crowded_ {false};    /**< A helper was on slot 0's core. */
 
     /** Leader's: rung for each task. */
     alignas(64) std::atomic<uint32_t> leader_bell_ {0};

@@ -22,14 +22,24 @@ inline void relax() noexcept {
 #endif
 }
 
+/** The core that this thread is on right now; -1 where the system does not tell. */
+inline int current_core() noexcept {
+#if defined(__linux__)
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
 /** A clock read costs about as much as a few dozen of these. */
 constexpr int relaxes_a_look_k = 32;
 
 /**
  *  Returns once `word` is not `value` any more. Spins while the other threads are likely to be at work on cores of
- *  their own, then yields, then sleeps: they may need this very core. Whoever changes the word notifies it.
+ *  their own, then yields, then sleeps: they may need this very core; `crowded`: one of them is known to. Whoever
+ *  changes the word notifies it.
  */
-inline void wait_while(std::atomic<uint32_t> const &word, uint32_t value) noexcept {
+inline void wait_while(std::atomic<uint32_t> const &word, uint32_t value, bool crowded) noexcept {
     constexpr auto spin_k = std::chrono::microseconds(30);
     constexpr int yields_k = 8;
     auto const start = spin_clock_t::now();
@@ -38,7 +48,7 @@ inline void wait_while(std::atomic<uint32_t> const &word, uint32_t value) noexce
             if (word.load(std::memory_order_acquire) != value) return;
             relax();
         }
-    while (spin_clock_t::now() - start < spin_k);
+    while (!crowded && spin_clock_t::now() - start < spin_k);
     for (int round = 0; round != yields_k; ++round) {
         sched_yield();
         if (word.load(std::memory_order_acquire) != value) return;

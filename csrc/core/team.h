@@ -17,7 +17,10 @@ class team_t {
     /** Slots that `run` calls its body on. */
     virtual size_t threads() const noexcept = 0;
 
-    /** Calls `body(context, slot)` for every slot below `threads()`, at once, and returns when all have returned. */
+    /**
+     *  Calls `body(context, slot)` for every slot below `threads()`, at once, and returns when all have returned.
+     *  Bodies find the default floating-point environment, whatever that of the calling thread is.
+     */
     virtual void run(body_t body, void *context) noexcept = 0;
 
     /** Inside a body: waits until every slot has come here. Spins, then yields: calls are short. */
@@ -31,7 +34,8 @@ class team_t {
 
     /** `run` for a callable: `run_each([&](size_t slot) noexcept { ... })`. */
     template <typename callable_type_> void run_each(callable_type_ &&callable) noexcept {
-        run([](void *context, size_t slot) noexcept { (*static_cast<std::remove_reference_t<callable_type_> *>(context))(slot); }, &callable);
+        using callable_t = std::remove_reference_t<callable_type_>;
+        run([](void *context, size_t slot) noexcept { (*static_cast<callable_t *>(context))(slot); }, &callable);
     }
 };
 

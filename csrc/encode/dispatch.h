@@ -43,7 +43,7 @@ inline uform_status_t check_receiver(uform_executor_t const *executor, uform_out
 
 /**
  *  Runs a call whose arguments are checked: `call.run(arena, team)`, on an arena that it rewinds itself. A failure is
- *  noted on the thread that runs it. With a completion, finding the arena or the executor held is the outcome's to tell.
+ *  noted on the thread that runs it. With a completion, that the arena or the executor is held is told by the outcome.
  */
 template <typename call_type_>
 uform_status_t dispatch(call_type_ const &call, uform_executor_t *executor, uform_outcome_t **completion,

@@ -156,7 +156,7 @@ uform_status_t text_call_t::run(arena_hold_t const &arena, team_t &team) const n
         case uform_success_k: break;
         case uform_cancelled_k: return cancelled();
         case uform_out_of_memory_k: return fail(status, UFORM_NO_ITEM, "texts: no memory for the forward pass");
-        default: return fail(status, UFORM_NO_ITEM, "texts: the forward pass failed with %s", uform_status_name(status));
+        default: return fail(status, UFORM_NO_ITEM, "texts: the forward pass ended with %s", uform_status_name(status));
         }
     } else if (count && progress && !progress(progress_context, count, count)) {
         return cancelled();

@@ -55,7 +55,8 @@ static void check_embeddings(uform_rows_t const *embeddings) {
     for (size_t row = 0; row != embeddings->rows; ++row) {
         float const *embedding = (float const *)((char const *)embeddings->data + row * embeddings->row_bytes);
         double squares = 0;
-        for (size_t column = 0; column != embeddings->columns; ++column) squares += embedding[column] * embedding[column];
+        for (size_t column = 0; column != embeddings->columns; ++column)
+            squares += embedding[column] * embedding[column];
         CHECK(fabs(squares - (row == 2 ? 0 : 1)) < 1e-5);
     }
 }

@@ -70,6 +70,15 @@ static void cpu_classes_are_checked() {
 #endif
 }
 
+static char const *program;
+
+static void a_class_can_be_assumed() {
+    std::string const command = std::string(program) + " " + uform_cpu_class_name(uform_cpu_class_derive());
+    CHECK(std::system(("UFORM_ASSUME_CPU_CLASS=SAPPHIRE " + command).c_str()) == 0);
+    if (!uform_cpu_class_supported(uform_cpu_class_sapphire_k))
+        CHECK(std::system(("UFORM_ASSUME_CPU_CLASS=sapphire " + command).c_str()) != 0);
+}
+
 static std::string make_directory() {
     char path[] = "/tmp/uform-test-XXXXXX";
     CHECK(mkdtemp(path) != nullptr);
@@ -351,10 +360,17 @@ static void arenas_land_in_lent_memory() {
     CHECK(ledger.alive == 0 && ledger.frees == ledger.allocations);
 }
 
-int main() {
+int main(int argument_count, char **arguments) {
+    // Detection happens once a process, so this one runs itself.
+    if (argument_count == 2) {
+        bool const same = !std::strcmp(uform_cpu_class_name(uform_cpu_class_derive()), arguments[1]);
+        return !same || !uform_cpu_class_supported(uform_cpu_class_sapphire_k);
+    }
+    program = arguments[0];
     RUN(names_cover_their_members);
     RUN(failures_belong_to_their_thread);
     RUN(cpu_classes_are_checked);
+    RUN(a_class_can_be_assumed);
     RUN(quotas_are_honoured);
     RUN(domains_are_read);
     RUN(tapes_are_checked);

@@ -247,8 +247,9 @@ static void moods_do_as_they_say() {
     uform_executor_t *executor = make_executor(2);
     CHECK_STATUS(uform_executor_drain(nullptr, uform_mood_parked_k), uform_invalid_argument_k);
     CHECK_STATUS(uform_executor_drain(executor, uform_mood_t(9)), uform_unknown_kind_k);
-    for (uform_mood_t mood :
-         {uform_mood_parked_k, uform_mood_chilling_k, uform_mood_grinding_k, uform_mood_parked_k, uform_mood_default_k}) {
+    uform_mood_t const moods[] = {uform_mood_parked_k, uform_mood_chilling_k, uform_mood_grinding_k,
+                                  uform_mood_parked_k, uform_mood_default_k};
+    for (uform_mood_t mood : moods) {
         run_once(executor);
         CHECK_STATUS(uform_executor_drain(executor, mood), uform_success_k);
         double const idle = idle_seconds(0.2);
