@@ -9,7 +9,16 @@ import pytest
 import torch
 
 from benchmarks.quality import encoding
-from benchmarks.quality.batches import LETTER, SECTIONS, YES_OR_NO, Sampler, ask, crop, held_out_questions
+from benchmarks.quality.batches import (
+    LETTER,
+    SECTIONS,
+    YES_OR_NO,
+    Sampler,
+    by_section,
+    crop,
+    draw_question,
+    held_out_questions,
+)
 from benchmarks.quality.data import (
     Description,
     Item,
@@ -153,16 +162,24 @@ def test_sampler_repeats_for_a_seed_and_passes_over_every_item() -> None:
 
 
 def test_questions_have_a_legal_answer() -> None:
-    source = random.Random(0)
-    asked = [ask(b"text", "games", source) for _ in range(400)]
+    made = items(80)
+    sections = {item.english.short.encode(): item.section for item in made}
+    source, grouped = random.Random(0), by_section(made)
+    asked = [draw_question(grouped, source, 64) for _ in range(400)]
     assert {question.group for question in asked} == {YES_OR_NO, LETTER}
+    truths = [question.answer == ord("y") for question in asked if question.group == YES_OR_NO]
+    assert 0.4 < np.mean(truths) < 0.6
     for question in asked:
         assert question.answer in question.legal
         assert len(set(question.legal)) == len(question.legal) == (2 if question.group == YES_OR_NO else 4)
-        if question.group == YES_OR_NO:
-            assert (b"\ngames? " in question.text) == (question.answer == ord("y"))
+        text, _, asks = question.text.rpartition(b"\n")
+        section = sections.get(text)
+        if section is not None and question.group == YES_OR_NO:
+            assert (asks.decode() == f"{section}? ") == (question.answer == ord("y"))
+        elif section is not None:
+            assert chr(question.answer) == SECTIONS[section]
     assert len(set(SECTIONS.values())) == len(SECTIONS)
-    assert len(held_out_questions(items(30), 64, 20, 0)) == 20
+    assert held_out_questions(made, 64, 20, 0) == held_out_questions(made, 64, 20, 0)
 
 
 def test_ranks_and_figures() -> None:

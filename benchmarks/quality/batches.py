@@ -17,6 +17,8 @@ SECTIONS = {
     "python": "Q", "ruby": "R", "science": "S", "text": "T", "utils": "U", "video": "V", "web": "W", "sound": "X",
     "rust": "Y", "haskell": "Z", "golang": "I",
 }  # fmt: skip
+# Sections that the first type of question names.
+NAMED = ("libs", "libdevel", "python", "doc", "perl", "haskell", "games", "science")
 YES_OR_NO, LETTER = 0, 1
 LETTERS_OFFERED = 4
 
@@ -55,7 +57,7 @@ class Sampler:
         counts = Counter(language for item in items for language in item.translations)
         # Between one item, one vote (which would be mostly Danish and Italian) and all languages alike.
         self.weights = {language: count**-0.5 for language, count in counts.items()}
-        self.asked = [item for item in items if item.section in SECTIONS]
+        self.by_section = by_section(items)
 
     def indices(self, count: int) -> list[int]:
         while len(self.order) < count:
@@ -85,31 +87,48 @@ class Sampler:
         return Views(crop(item.english.short, 96), crop(long, self.length(shortest, longest)), translation)
 
     def question(self, longest: int) -> Question:
-        """Either type by turns of chance, about a phrase or the beginning of the paragraphs, in any language."""
-        item = self.random.choice(self.asked)
-        description = item.english
-        if item.translations and self.random.random() < 0.25:
-            description = self.random.choice(list(item.translations.values()))
-        text = description.short if self.random.random() < 0.5 else description.long
-        return ask(crop(text, self.length(32, longest)), item.section, self.random)
+        """Of either type, about a phrase or the beginning of the paragraphs, in any language."""
+        return draw_question(self.by_section, self.random, longest, translated=0.25)
 
 
-def ask(text: bytes, section: str, source: random.Random) -> Question:
-    """A question of random type about a text of a package in `section`; half of the yes-or-no ones are true."""
-    others = [name for name in SECTIONS if name != section]
-    if source.random() < 0.5:
-        true = source.random() < 0.5
-        named = section if true else source.choice(others)
+def by_section(items: Sequence[Item]) -> dict[str, list[Item]]:
+    """The items of every section that is asked about."""
+    sections: dict[str, list[Item]] = {name: [] for name in SECTIONS}
+    for item in items:
+        if item.section in sections:
+            sections[item.section].append(item)
+    return {name: members for name, members in sections.items() if members}
+
+
+def draw_question(
+    sections: dict[str, list[Item]], source: random.Random, longest: int, translated: float = 0.0
+) -> Question:
+    """A question of random type about the text of a random package; half of the yes-or-no ones are true.
+
+    `translated` is the share of texts in another language, where there is one.
+    """
+    named = source.choice([name for name in NAMED if name in sections])
+    others = [name for name in sections if name != named]
+    yes_or_no, true = source.random() < 0.5, source.random() < 0.5
+    if yes_or_no and true:
+        section = named
+    else:
+        candidates = others if yes_or_no else list(sections)
+        section = source.choices(candidates, [len(sections[name]) for name in candidates])[0]
+    item = source.choice(sections[section])
+    description = item.english
+    if item.translations and source.random() < translated:
+        description = source.choice(list(item.translations.values()))
+    text = crop(description.short if source.random() < 0.5 else description.long, round(source.uniform(32, longest)))
+    if yes_or_no:
         return Question(text + f"\n{named}? ".encode(), b"yn", ord("y" if true else "n"), YES_OR_NO)
-    offered = [SECTIONS[name] for name in (section, *source.sample(others, LETTERS_OFFERED - 1))]
+    others = source.sample([name for name in SECTIONS if name != section], LETTERS_OFFERED - 1)
+    offered = [SECTIONS[name] for name in (section, *others)]
     source.shuffle(offered)
     return Question(text + b"\nsection? ", "".join(offered).encode(), ord(SECTIONS[section]), LETTER)
 
 
 def held_out_questions(items: Sequence[Item], longest: int, count: int, seed: int) -> list[Question]:
-    """English questions about `count` of the items, or all: of both types, about phrases and paragraphs by turns."""
-    source = random.Random(seed)
-    asked = [item for item in items if item.section in SECTIONS]
-    chosen = source.sample(asked, min(count, len(asked)))
-    texts = [item.english.short if index % 2 else item.english.long for index, item in enumerate(chosen)]
-    return [ask(crop(text, longest), item.section, source) for text, item in zip(texts, chosen, strict=True)]
+    """English questions about packages that are not trained on, of both types."""
+    source, sections = random.Random(seed), by_section(items)
+    return [draw_question(sections, source, longest) for _ in range(count)]

@@ -12,7 +12,7 @@ import os
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
@@ -44,15 +44,16 @@ class Recipe:
     batch: int = 128
     """Packages a step: every one is a negative of every other."""
     shortest: int = 40
-    longest: tuple[int, int] = (80, 448)
-    """Bytes of the longest crop of paragraphs, at the start and from `lengthen` of the run on."""
+    longest: int = 80
+    longest_later: int = 448
+    """Bytes of the longest crop of paragraphs: at the start, and from `lengthen` of the run on."""
     lengthen: float = 0.8
     whole: float = 0.01
     """Share of packages whose paragraphs are taken up to the context, whatever they cost."""
     long_translations: float = 0.25
-    interaction_batch: int = 32
+    interaction_batch: int = 64
     """Packages a step whose token vectors are compared."""
-    questions: int = 24
+    questions: int = 32
     question_longest: int = 128
 
     muon_rate: float = 0.02
@@ -66,7 +67,7 @@ class Recipe:
     """Packages from outside the batch among which the word teacher asks for the right one."""
     word_weight: float = 1.0
     """Weight of the word teacher at the start; it fades to a tenth."""
-    interaction_weight: float = 0.3
+    interaction_weight: float = 0.5
     question_weight: float = 0.3
 
 
@@ -137,8 +138,8 @@ class Examples:
 
 
 def draw(recipe: Recipe, sampler: Sampler, progress: float) -> Examples:
-    first, last = recipe.longest
-    longest = round(first * (last / first) ** min(1.0, progress / recipe.lengthen))
+    growth = recipe.longest_later / recipe.longest
+    longest = round(recipe.longest * growth ** min(1.0, progress / recipe.lengthen))
     indices = sampler.indices(recipe.batch)
     views = []
     for index in indices:
@@ -230,8 +231,11 @@ class Budget:
         return steps / self.steps if self.steps else (time.monotonic() - started) / 60 / self.minutes
 
 
-def train(recipe: Recipe, budget: Budget, folder: Path, output: Path) -> None:
-    """Trains within the budget; `output` is written now and then, and, with fitted temperatures, at the end."""
+def train(recipe: Recipe, budget: Budget, folder: Path, output: Path, initial: Path | None) -> None:
+    """Trains within the budget; `output` is written now and then, and, with fitted temperatures, at the end.
+
+    `initial` is a checkpoint of the recipe's shape to start from.
+    """
     started = time.monotonic()
     torch.manual_seed(recipe.seed)
     parts = split(load(folder))
@@ -239,6 +243,8 @@ def train(recipe: Recipe, budget: Budget, folder: Path, output: Path) -> None:
     teacher = word_teacher(texts, recipe.word_dimensions, recipe.seed)
     trainee = Trainee(recipe)
     model = trainee.model
+    if initial is not None:
+        model.load_state_dict(Oracle.from_checkpoint(initial).state_dict())
     # Lengths differ from group to group: one graph for all of them instead of one a length.
     crew = Crew(model, torch.compile(model, dynamic=True) if budget.compiled else model, budget.threads, autocast=True)
     extra = [parameter for name, parameter in trainee.named_parameters() if not name.startswith("model.")]
@@ -286,25 +292,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--initial", type=Path, help="checkpoint to start from instead of random weights")
     budget = parser.add_mutually_exclusive_group(required=True)
     budget.add_argument("--minutes", type=float)
     budget.add_argument("--steps", type=int)
     parser.add_argument("--compile", action="store_true", help="compile the forward pass; needs a C++ compiler")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--save-every", type=float, default=5.0, help="minutes between checkpoints")
-    for name in ("batch", "word_weight", "muon_rate", "adam_rate"):
-        kind = type(getattr(Recipe, name))
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=getattr(Recipe, name))
+    for entry in fields(Recipe):
+        parser.add_argument(f"--{entry.name.replace('_', '-')}", type=type(entry.default), default=entry.default)
     arguments = parser.parse_args()
-    recipe = Recipe(
-        batch=arguments.batch,
-        word_weight=arguments.word_weight,
-        muon_rate=arguments.muon_rate,
-        adam_rate=arguments.adam_rate,
-    )
+    recipe = Recipe(**{entry.name: getattr(arguments, entry.name) for entry in fields(Recipe)})
     allowance = Budget(arguments.minutes, arguments.steps, arguments.threads, arguments.compile, arguments.save_every)
     print(recipe)
-    train(recipe, allowance, arguments.data, arguments.output)
+    train(recipe, allowance, arguments.data, arguments.output, arguments.initial)
 
 
 if __name__ == "__main__":
