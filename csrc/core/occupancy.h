@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "process.h"
+#include "event.h"
 
 namespace uform {
 
@@ -27,7 +28,7 @@ class occupancy_t {
     void give_back() noexcept {
         uint32_t const word = word_.load(std::memory_order_relaxed);
         word_.store((word & 0xFFFF0000u) | ((word + 1) & 0xFFFFu), std::memory_order_release);
-        word_.notify_all();
+        wake_all(word_);
     }
 
     bool taken() const noexcept { return is_taken(word_.load(std::memory_order_acquire)); }
@@ -35,7 +36,8 @@ class occupancy_t {
     /** Returns once nothing has held it, be it for a moment. */
     void wait() const noexcept {
         uint32_t const word = word_.load(std::memory_order_acquire);
-        if (is_taken(word)) word_.wait(word, std::memory_order_acquire);
+        if (!is_taken(word)) return;
+        while (word_.load(std::memory_order_acquire) == word) sleep_while(word_, word);
     }
 
   private:

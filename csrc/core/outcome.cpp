@@ -1,6 +1,7 @@
 #include "outcome.h"
 
 #include "process.h"
+#include "event.h"
 
 uform_outcome_t::uform_outcome_t() noexcept : epoch_(uform::process_epoch()) {}
 
@@ -8,7 +9,7 @@ void uform_outcome_t::finish(uform_failure_t const &failure) noexcept {
     failure_ = failure;
     final_.store(1, std::memory_order_release);
     // The owner may have freed it already: waking goes by the address, nothing is read.
-    final_.notify_all();
+    uform::wake_all(final_);
 }
 
 bool uform_outcome_t::orphaned() const noexcept {
@@ -16,7 +17,7 @@ bool uform_outcome_t::orphaned() const noexcept {
 }
 
 void uform_outcome_t::wait() const noexcept {
-    if (!orphaned()) final_.wait(0, std::memory_order_acquire);
+    while (!final_.load(std::memory_order_acquire) && !orphaned()) uform::sleep_while(final_, 0);
 }
 
 uform_failure_t uform_outcome_t::failure() const noexcept {

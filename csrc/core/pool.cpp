@@ -125,23 +125,19 @@ void pool_t::begin_call(bool with_leader) noexcept {
     submitter_core_.store(core, std::memory_order_relaxed);
     caller_core_.store(core, std::memory_order_relaxed);
     if (threads_ == 1) return;
-    helpers_bell_.fetch_add(1, std::memory_order_release);
-    helpers_bell_.notify_all();
+    helpers_bell_.add(1);
 }
 
 void pool_t::lead(task_t task, void *context) noexcept {
     task_ = task;
     task_context_ = context;
     tasks_.fetch_add(1, std::memory_order_release);
-    leader_bell_.fetch_add(1, std::memory_order_release);
-    leader_bell_.notify_one();
+    leader_bell_.add(1);
 }
 
 void pool_t::ring() noexcept {
-    for (std::atomic<uint32_t> *bell : {&leader_bell_, &helpers_bell_}) {
-        bell->fetch_add(1, std::memory_order_release);
-        bell->notify_all();
-    }
+    leader_bell_.add(1);
+    helpers_bell_.add(1);
 }
 
 void pool_t::run(body_t body, void *context) noexcept {
@@ -151,24 +147,24 @@ void pool_t::run(body_t body, void *context) noexcept {
         caller_core_.store(current_core(), std::memory_order_relaxed);
         running_.store(uint32_t(threads_ - 1), std::memory_order_relaxed);
         runs_.fetch_add(1, std::memory_order_release);
-        helpers_bell_.fetch_add(1, std::memory_order_release);
-        helpers_bell_.notify_all();
+        helpers_bell_.add(1);
     }
     {
         floating_point_guard_t guard;
         body(context, 0);
     }
-    while (uint32_t const running = running_.load(std::memory_order_acquire))
-        wait_while(running_, running, crowded_.load(std::memory_order_relaxed));
+    if (threads_ > 1) {
+        uint32_t const before = runs_.load(std::memory_order_relaxed) - 1;
+        wait_while(finished_, before, crowded_.load(std::memory_order_relaxed));
+    }
 }
 
 void pool_t::barrier() noexcept {
     if (threads_ == 1) return;
-    uint32_t const passed = passed_.load(std::memory_order_relaxed);
+    uint32_t const passed = passed_.load();
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
         arrived_.store(0, std::memory_order_relaxed);
-        passed_.store(passed + 1, std::memory_order_release);
-        passed_.notify_all();
+        passed_.store(passed + 1);
     } else {
         wait_while(passed_, passed, crowded_.load(std::memory_order_relaxed));
     }
@@ -177,7 +173,7 @@ void pool_t::barrier() noexcept {
 void pool_t::help(size_t slot) noexcept {
     spin_clock_t::time_point moved {};
     for (uint32_t done = 0;;) {
-        uint32_t const heard = helpers_bell_.load(std::memory_order_acquire);
+        uint32_t const heard = helpers_bell_.load();
         if (ending_.load(std::memory_order_relaxed)) return;
         if (in_call_.load(std::memory_order_relaxed) && on_ringers_core(role_t::helper_k))
             if (auto const now = spin_clock_t::now(); now - moved >= move_interval_k) {
@@ -196,13 +192,13 @@ void pool_t::help(size_t slot) noexcept {
             floating_point_guard_t guard;
             body_(context_, slot);
         }
-        if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_one();
+        if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) finished_.store(runs);
     }
 }
 
 void pool_t::follow_lead() noexcept {
     for (uint32_t done = 0;;) {
-        uint32_t const heard = leader_bell_.load(std::memory_order_acquire);
+        uint32_t const heard = leader_bell_.load();
         if (ending_.load(std::memory_order_relaxed)) return;
         uint32_t const tasks = tasks_.load(std::memory_order_acquire);
         if (tasks == done) {
@@ -222,12 +218,12 @@ bool pool_t::may_spin(role_t role, spin_clock_t::duration waited) const noexcept
     return waited < chilling_spin_k && !on_ringers_core(role);
 }
 
-void pool_t::await_ring(role_t role, std::atomic<uint32_t> const &bell, uint32_t heard) const noexcept {
+void pool_t::await_ring(role_t role, event_t &bell, uint32_t heard) noexcept {
     auto const start = spin_clock_t::now();
     auto yielded = start;
     for (auto now = start; may_spin(role, now - start); now = spin_clock_t::now()) {
         for (int round = 0; round != relaxes_a_look_k; ++round) {
-            if (bell.load(std::memory_order_acquire) != heard) return;
+            if (bell.load() != heard) return;
             relax();
         }
         // Threads that grind must not keep the core from the one that is to make the next call.
@@ -235,7 +231,7 @@ void pool_t::await_ring(role_t role, std::atomic<uint32_t> const &bell, uint32_t
         sched_yield();
         yielded = spin_clock_t::now();
     }
-    bell.wait(heard, std::memory_order_acquire);
+    bell.sleep(heard);
 }
 
 } // namespace uform

@@ -9,6 +9,7 @@
 
 #include "cores.h"
 #include "memory.h"
+#include "event.h"
 #include "spin.h"
 #include "team.h"
 
@@ -65,7 +66,7 @@ class pool_t final : public team_t {
     void help(size_t slot) noexcept;
     void follow_lead() noexcept;
     enum class role_t { leader_k, helper_k };
-    void await_ring(role_t role, std::atomic<uint32_t> const &bell, uint32_t heard) const noexcept;
+    void await_ring(role_t role, event_t &bell, uint32_t heard) noexcept;
     bool may_spin(role_t role, spin_clock_t::duration waited) const noexcept;
     /** Whether who will ring next was last seen on this thread's core. */
     bool on_ringers_core(role_t role) const noexcept {
@@ -90,20 +91,21 @@ class pool_t final : public team_t {
     std::atomic<bool> crowded_ {false};    /**< A helper was on slot 0's core. */
 
     /** Leader's: rung for each task. */
-    alignas(64) std::atomic<uint32_t> leader_bell_ {0};
+    alignas(64) event_t leader_bell_;
     task_t task_ = nullptr;
     void *task_context_ = nullptr;
     std::atomic<uint32_t> tasks_ {0};
 
     /** Helpers': rung for each run, at the start of a call and when the mood changes; `runs_` tells which. */
-    alignas(64) std::atomic<uint32_t> helpers_bell_ {0};
+    alignas(64) event_t helpers_bell_;
     body_t body_ = nullptr;
     void *context_ = nullptr;
     std::atomic<uint32_t> runs_ {0};
 
     alignas(64) std::atomic<uint32_t> running_ {0}; /**< Helpers that have not returned from the run. */
+    event_t finished_;                             /**< Runs that all helpers have returned from. */
     alignas(64) std::atomic<uint32_t> arrived_ {0}; /**< At the barrier. */
-    alignas(64) std::atomic<uint32_t> passed_ {0};  /**< Barriers so far. */
+    alignas(64) event_t passed_;                /**< Barriers so far. */
 };
 
 } // namespace uform

@@ -1,4 +1,4 @@
-/** Waiting for a word to change, when it is likely to change soon. */
+/** Waiting for an event to change, when it is likely to change soon. */
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -8,6 +8,8 @@
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
+
+#include "event.h"
 
 namespace uform {
 
@@ -35,25 +37,19 @@ inline int current_core() noexcept {
 constexpr int relaxes_a_look_k = 32;
 
 /**
- *  Returns once `word` is not `value` any more. Spins while the other threads are likely to be at work on cores of
- *  their own, then yields, then sleeps: they may need this very core; `crowded`: one of them is known to. Whoever
- *  changes the word notifies it.
+ *  Returns once the event is not `value` any more. Spins while the other threads are likely to be at work on cores of
+ *  their own, then sleeps: they may need this very core. `crowded`: one of them is known to.
  */
-inline void wait_while(std::atomic<uint32_t> const &word, uint32_t value, bool crowded) noexcept {
+inline void wait_while(event_t &event, uint32_t value, bool crowded) noexcept {
     constexpr auto spin_k = std::chrono::microseconds(30);
-    constexpr int yields_k = 8;
     auto const start = spin_clock_t::now();
     do
         for (int round = 0; round != relaxes_a_look_k; ++round) {
-            if (word.load(std::memory_order_acquire) != value) return;
+            if (event.load() != value) return;
             relax();
         }
     while (!crowded && spin_clock_t::now() - start < spin_k);
-    for (int round = 0; round != yields_k; ++round) {
-        sched_yield();
-        if (word.load(std::memory_order_acquire) != value) return;
-    }
-    word.wait(value, std::memory_order_acquire);
+    event.sleep(value);
 }
 
 } // namespace uform
