@@ -12,7 +12,7 @@ namespace {
 
 /** Sizes of a batch, known before anything is allocated. */
 struct extent_t {
-    size_t segments = 0;  /**< Texts that have a token. */
+    size_t segments = 0; /**< Texts that have a token. */
     size_t tokens = 0;
     size_t truncated = 0; /**< Texts. */
 };
@@ -75,8 +75,9 @@ void plan(text_call_t const &call, segment_t *segments, size_t *offsets) noexcep
     if (offsets) offsets[call.texts.count] = row;
 }
 
-uform_rows_t rows_at(std::byte *data, size_t rows, size_t columns, uform_scalar_t scalar) noexcept {
-    return {data, rows, columns, columns * uform_scalar_size(scalar), scalar};
+uform_rows_t rows_at(std::byte *data, size_t rows, size_t columns, uform_scalar_t scalar,
+                     uint64_t generation) noexcept {
+    return {data, rows, columns, columns * uform_scalar_size(scalar), scalar, generation};
 }
 
 uform_status_t cancelled() noexcept {
@@ -158,16 +159,19 @@ uform_status_t text_call_t::run(arena_hold_t const &arena, team_t &team) const n
         case uform_out_of_memory_k: return fail(status, UFORM_NO_ITEM, "texts: no memory for the forward pass");
         default: return fail(status, UFORM_NO_ITEM, "texts: the forward pass ended with %s", uform_status_name(status));
         }
-    } else if (count && progress && !progress(progress_context, count, count)) {
+    }
+    else if (count && progress && !progress(progress_context, count, count)) {
         return cancelled();
     }
 
-    if (embeddings) *embeddings = rows_at(data + embeddings_at, count, config.dimensions, scalar);
-    if (states) *states = {rows_at(data + states_at, extent.tokens, config.hidden, scalar), offsets, count};
+    uint64_t const generation = arena->generation();
+    if (embeddings) *embeddings = rows_at(data + embeddings_at, count, config.dimensions, scalar, generation);
+    if (states) *states = {rows_at(data + states_at, extent.tokens, config.hidden, scalar, generation), offsets, count};
     if (token_vectors)
-        *token_vectors = {rows_at(data + token_vectors_at, extent.tokens, config.token_width, scalar), offsets, count};
+        *token_vectors = {rows_at(data + token_vectors_at, extent.tokens, config.token_width, scalar, generation),
+                          offsets, count};
     if (probabilities)
-        *probabilities = {rows_at(data + probabilities_at, choices_count, 1, uform_f32_k), offsets, count};
+        *probabilities = {rows_at(data + probabilities_at, choices_count, 1, uform_f32_k, generation), offsets, count};
     if (stats) *stats = {extent.truncated, extent.tokens};
     return uform_success_k;
 }

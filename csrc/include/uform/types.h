@@ -235,6 +235,7 @@ typedef struct uform_rows_t {
     size_t columns;
     size_t row_bytes;
     uform_scalar_t scalar;
+    uint64_t generation;   /**< That the arena had: what `uform_arena_pin` asks for. */
 } uform_rows_t;
 
 /** Rows of items of any length: item `i` spans rows `offsets[i]` up to `offsets[i + 1]`. */
