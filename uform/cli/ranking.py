@@ -1,0 +1,66 @@
+"""The best of a stream of scored texts, and late interaction over them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uform.cli.corpus import Item
+
+
+class Match(NamedTuple):
+    """Matches compare by score; of equal ones, the text that came first is the better."""
+
+    score: float
+    age: int
+    """Minus the number of texts that came before it."""
+    item: Item
+    similarity: float
+    """Cosine of the pooled embeddings."""
+
+
+class Best:
+    """Keeps the `count` best matches of a stream of any length."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._heap: list[Match] = []
+        self._seen = 0
+
+    def add(self, items: Sequence[Item], scores: NDArray[np.float64]) -> None:
+        """Takes a batch and the score of each of its items."""
+        least = self._heap[0].score if len(self._heap) == self._count else -np.inf
+        for index in np.flatnonzero(scores > least):
+            score = float(scores[index])
+            match = Match(score, -(self._seen + int(index)), items[index], score)
+            if len(self._heap) < self._count:
+                heapq.heappush(self._heap, match)
+            else:
+                heapq.heappushpop(self._heap, match)
+        self._seen += len(items)
+
+    def ranked(self) -> list[Match]:
+        return sorted(self._heap, reverse=True)
+
+
+def dot_products(rows: NDArray[Any], query: NDArray[Any]) -> NDArray[np.float64]:
+    """Of each row with the query, in float64. Unlike a matrix product's, a row's bits do not depend on other rows."""
+    products = rows.astype(np.float64) * query.astype(np.float64)
+    return products.sum(axis=1)
+
+
+def late_interaction(query: NDArray[Any], text: NDArray[Any]) -> float:
+    """MaxSim: every token vector of the query finds the most similar one of the text; the mean of their cosines.
+
+    Both are `(tokens, width)`, of unit rows. -1 for a text without tokens.
+    """
+    if not len(text):
+        return -1.0
+    best = np.full(len(query), -np.inf)
+    for row in text.astype(np.float64):
+        np.maximum(best, dot_products(query, row), out=best)
+    return float(best.mean())
