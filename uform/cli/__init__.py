@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from types import FrameType
 from typing import NoReturn
 
 
@@ -14,4 +16,11 @@ def main() -> NoReturn:
         if error.name not in ("click", "tqdm"):
             raise
         sys.exit(f"uform: the command line needs {error.name}; install it with: pip install 'uform[cli]'")
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """Ends the process the way an exception does, so that files that are half written are removed."""
+    sys.exit(128 + number)

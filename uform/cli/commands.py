@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Sequence
-from types import FrameType
 
 import click
 
@@ -35,10 +33,8 @@ for command in (search, encode, choose, describe):
 
 def run(arguments: Sequence[str]) -> int:
     """Runs the command that the arguments name. Returns the exit status; what failed is one line on stderr."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)
     try:
-        with group.make_context("uform", list(arguments)) as context:
+        with group.make_context("uform", list(arguments or ["--help"])) as context:
             status = group.invoke(context)
         return int(status or 0)
     except click.exceptions.Exit as end:
@@ -66,8 +62,3 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(message: str, status: int) -> int:
     click.echo(" ".join(message.split()), err=True)
     return status
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    """Ends the process the way an exception does, so that files that are half written are removed."""
-    sys.exit(128 + number)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TextIO
 
 import click
-from tqdm import tqdm
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 
 class Failure(click.ClickException):
