@@ -68,7 +68,8 @@ bool json_reader_t::next(char closing) noexcept {
         return false;
     }
     if (!first) {
-        if (position_ == text_.size() || text_[position_] != ',') return fail("a comma or a closing bracket is expected");
+        if (position_ == text_.size() || text_[position_] != ',')
+            return fail("a comma or a closing bracket is expected");
         ++position_;
         skip_space();
     }

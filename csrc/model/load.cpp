@@ -5,13 +5,16 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <numbers>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "uform/model.h"
 
 #include "../core/cpu_class.h"
 #include "../core/executor.h"
 #include "../core/failure.h"
+#include "../core/kind.h"
 #include "../core/memory.h"
 #include "../core/serial_team.h"
 #include "config.h"
@@ -35,8 +38,8 @@ class layout_builder_t {
         size_t const hidden = config.hidden;
         // The modality's row is added to the bytes' ones, so it comes first.
         modality_ = take({.name = "embed.modality", .rows = modalities_k, .columns = hidden});
-        model_.text_embeddings = take(
-            {.name = "embed.bytes", .rows = byte_rows_k, .columns = hidden, .layout = layout_t::embeds_k});
+        model_.text_embeddings =
+            take({.name = "embed.bytes", .rows = byte_rows_k, .columns = hidden, .placement = placement_t::embeds_k});
         model_.blocks.assign(config.depth, {});
         for (size_t index = 0; index != config.depth; ++index) {
             block_t &block = model_.blocks[index];
@@ -47,7 +50,7 @@ class layout_builder_t {
             block.key_norm = gain(prefix + "attention.key_norm", config.head_dimension);
             block.output = matrix(prefix + "attention.output", hidden, hidden, true);
             block.mlp_norm = gain(prefix + "mlp.norm", hidden);
-            block.gate_up = matrix(prefix + "mlp.gate_up", 2 * config.width, hidden, true, layout_t::gated_k);
+            block.gate_up = matrix(prefix + "mlp.gate_up", 2 * config.width, hidden, true, placement_t::gated_k);
             block.down = matrix(prefix + "mlp.down", hidden, config.width, true);
         }
         model_.final_norm = gain("final.norm", hidden);
@@ -78,11 +81,12 @@ class layout_builder_t {
         return take({.name = std::move(name), .columns = columns, .is_vector = true});
     }
 
-    packed_t matrix(std::string name, size_t rows, size_t columns, bool is_big, layout_t layout = layout_t::packed_k) {
+    packed_t matrix(std::string name, size_t rows, size_t columns, bool is_big,
+                    placement_t placement = placement_t::packed_k) {
         packed_t packed;
         packed.rows = rows;
         packed.columns = columns;
-        piece_t piece {.name = std::move(name), .rows = rows, .columns = columns, .layout = layout};
+        piece_t piece {.name = std::move(name), .rows = rows, .columns = columns, .placement = placement};
         size_t const elements = packed.padded_rows() * packed.padded_columns();
         if (is_big && model_.quantization == uform_e4m3_k) {
             packed.data_e4m3 = piece.data_e4m3 = carver_.take<e4m3_t>(elements);
@@ -106,12 +110,20 @@ std::string shape_text(std::vector<uint64_t> const &shape) {
     return text + "]";
 }
 
+/** Tensors of other modalities: part of the format, and not needed for text. */
+bool is_media(std::string_view name) noexcept {
+    return name == "embed.image" || name == "embed.video" || name == "embed.audio";
+}
+
 /** Every tensor that the model needs is there, as it needs it, and no other. */
 uform_status_t check_tensors(safetensors_t const &header, std::vector<piece_t> const &pieces) {
+    std::set<std::string_view> known;
     for (piece_t const &piece : pieces) {
+        known.insert(piece.name);
         auto const found = header.tensors.find(piece.name);
         if (found == header.tensors.end())
-            return fail(uform_shape_mismatch_k, UFORM_NO_ITEM, "checkpoint: tensor `%s` is missing", piece.name.c_str());
+            return fail(uform_shape_mismatch_k, UFORM_NO_ITEM, "checkpoint: tensor `%s` is missing",
+                        piece.name.c_str());
         tensor_t const &tensor = found->second;
         std::vector<uint64_t> shape {piece.rows, piece.columns};
         if (piece.is_vector) shape.erase(shape.begin());
@@ -122,9 +134,8 @@ uform_status_t check_tensors(safetensors_t const &header, std::vector<piece_t> c
             return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "checkpoint: tensor `%s` has the scalar %.32s, not %s",
                         piece.name.c_str(), tensor.scalar.c_str(), piece.scalar);
     }
-    if (header.tensors.size() == pieces.size()) return uform_success_k;
     for (auto const &[name, tensor] : header.tensors)
-        if (std::none_of(pieces.begin(), pieces.end(), [&](piece_t const &piece) { return piece.name == name; }))
+        if (!known.contains(name) && !is_media(name))
             return fail(uform_config_mismatch_k, UFORM_NO_ITEM,
                         "checkpoint: its configuration has no part that tensor `%.100s` belongs to", name.c_str());
     return uform_success_k;
@@ -133,14 +144,25 @@ uform_status_t check_tensors(safetensors_t const &header, std::vector<piece_t> c
 /** The first half of the pairs rotates by time, the others not at all: see FORMAT.md. */
 void fill_rotary(config_t const &config, float *rotary) noexcept {
     size_t const half = config.head_dimension / 2, timed = half / 2;
-    for (size_t position = 0; position != config.context; ++position, rotary += 2 * half)
-        for (size_t pair = 0; pair != half; ++pair) {
-            double const exponent = -static_cast<double>(pair) / static_cast<double>(timed);
-            double const angle =
-                pair < timed ? static_cast<double>(position) * std::pow(config.rotary_base, exponent) : 0.0;
-            rotary[pair] = static_cast<float>(std::cos(angle));
-            rotary[half + pair] = static_cast<float>(std::sin(angle));
+    for (size_t pair = 0; pair != half; ++pair) {
+        double const step =
+            pair < timed ? std::pow(config.rotary_base, -static_cast<double>(pair) / static_cast<double>(timed)) : 0.0;
+        float *out = rotary + pair;
+        for (size_t position = 0; position != config.context; ++position, out += 2 * half) {
+            double const angle = static_cast<double>(position) * step;
+            out[0] = static_cast<float>(std::cos(angle));
+            out[half] = static_cast<float>(std::sin(angle));
         }
+    }
+}
+
+/** A temperature that is negative, or without an end, would turn the choices around or make them all the same. */
+uform_status_t check_temperatures(uform_model_t const &model) noexcept {
+    for (size_t group = 0; group != model.config.choice_temperature_groups; ++group)
+        if (!(model.inverse_temperatures[group] > 0))
+            return fail(uform_malformed_k, UFORM_NO_ITEM,
+                        "checkpoint: tensor `heads.inverse_temperatures` has a number that is not above 0");
+    return uform_success_k;
 }
 
 /** Loads the pieces on a team's threads. */
@@ -154,7 +176,8 @@ class loading_t {
         size_t bytes = 0;
         for (piece_t const &piece : pieces_) bytes = std::max(bytes, piece_scratch(piece));
         for (size_t slot = 0; slot != team.threads(); ++slot)
-            if (!team.scratch(slot, bytes)) return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "checkpoint: no memory to load it");
+            if (!team.scratch(slot, bytes))
+                return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "checkpoint: no memory to load it");
         // The first piece is the modality's row, which the second one needs.
         load(0, team.scratch(0, bytes));
         team.run_each([&](size_t slot) noexcept {
@@ -166,7 +189,8 @@ class loading_t {
 
   private:
     void load(size_t index, std::byte *scratch) noexcept {
-        uform_status_t const status = load_piece(source_, header_, pieces_[index], modality_, scratch);
+        uform_status_t const status =
+            load_piece(source_, header_.tensors.find(pieces_[index].name)->second, pieces_[index], modality_, scratch);
         std::lock_guard<std::mutex> lock(mutex_);
         if (stopped_) return;
         if (status) {
@@ -192,7 +216,7 @@ class loading_t {
     std::atomic<size_t> next_ {1};
 };
 
-uform_status_t load(source_t const &source, uform_model_load_ram_t const &options, uform_model_t &model) {
+uform_status_t load(source_t const &source, uform_model_load_ram_t const &options, team_t &team, uform_model_t &model) {
     safetensors_t header;
     if (uform_status_t const status = read_safetensors(source, header)) return status;
     auto const found = header.metadata.find("uform");
@@ -210,7 +234,6 @@ uform_status_t load(source_t const &source, uform_model_load_ram_t const &option
     if (!model.memory)
         return fail(uform_out_of_memory_k, UFORM_NO_ITEM, "checkpoint: no memory for its %zu bytes", measured.used());
     model.memory_usage = measured.used();
-    std::memset(model.memory.get(), 0, measured.used());
 
     pieces.clear();
     carver_t carver(model.memory.get());
@@ -218,15 +241,9 @@ uform_status_t load(source_t const &source, uform_model_load_ram_t const &option
     builder.build();
     fill_rotary(model.config, builder.rotary());
     for (piece_t const &piece : pieces) model.parameters += piece.rows * piece.columns;
-
-    loading_t loading(source, header, pieces, options, builder.modality());
-    if (!options.executor) {
-        serial_team_t team;
-        return loading.run(team);
-    }
-    executor_hold_t hold;
-    if (uform_status_t const status = hold.acquire(*options.executor, false)) return status;
-    return loading.run(hold.team());
+    if (uform_status_t const status = loading_t(source, header, pieces, options, builder.modality()).run(team))
+        return status;
+    return check_temperatures(model);
 }
 
 uform_status_t load_checked(source_t const &source, uform_model_load_ram_t const *options,
@@ -235,15 +252,21 @@ uform_status_t load_checked(source_t const &source, uform_model_load_ram_t const
     if (!options) options = &defaults;
     try {
         auto made = std::make_unique<uform_model_t>();
-        if (options->quantization != uform_scalar_default_k) made->quantization = options->quantization;
-        if (!uform_scalar_size(made->quantization))
-            return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "quantization: %d is no scalar", int(made->quantization));
-        if (made->quantization == uform_f32_k)
+        int const quantization = number_of(options->quantization);
+        if (quantization != uform_scalar_default_k && !uform_scalar_name(quantization))
+            return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "quantization: %d is no scalar", quantization);
+        if (quantization == uform_f32_k)
             return fail(uform_unsupported_k, UFORM_NO_ITEM, "quantization: weights are BF16 or E4M3, not F32");
+        if (quantization == uform_e4m3_k) made->quantization = uform_e4m3_k;
         if (uform_status_t const status = check_cpu_class(options->cpu_class)) return status;
         made->cpu_class_pinned = options->cpu_class != uform_cpu_class_default_k;
         made->cpu_class = made->cpu_class_pinned ? options->cpu_class : uform_cpu_class_derive();
-        if (uform_status_t const status = load(source, *options, *made)) return status;
+        executor_hold_t hold;
+        serial_team_t serial;
+        if (options->executor)
+            if (uform_status_t const status = hold.acquire(*options->executor, false)) return status;
+        team_t &team = options->executor ? hold.team() : serial;
+        if (uform_status_t const status = load(source, *options, team, *made)) return status;
         *model = made.release();
         return uform_success_k;
     }
@@ -269,7 +292,8 @@ uform_status_t uform_model_load_ram(char const *path, uform_model_load_ram_t con
 uform_status_t uform_model_load_ram_buffer(void const *data, size_t length, uform_model_load_ram_t const *options,
                                            uform_model_t **model) {
     using namespace uform;
-    if (!data) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "data: must not be NULL");
+    if (!data && length)
+        return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "data: NULL, but its length is %zu", length);
     if (!model) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "model: must not be NULL");
     source_t const source(data, length);
     return load_checked(source, options, model);

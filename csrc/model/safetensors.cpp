@@ -18,9 +18,9 @@ uint64_t scalar_bytes(std::string_view name) noexcept {
         std::string_view name;
         uint64_t bytes;
     };
-    static constexpr entry_t entries[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
-                                          {"I16", 2},  {"U16", 2},  {"F16", 2}, {"BF16", 2},    {"I32", 4},
-                                          {"U32", 4},  {"F32", 4},  {"I64", 8}, {"U64", 8},     {"F64", 8}};
+    static constexpr entry_t entries[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
+                                          {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
+                                          {"U32", 4},  {"F32", 4}, {"I64", 8}, {"U64", 8},     {"F64", 8}};
     for (entry_t const &entry : entries)
         if (entry.name == name) return entry.bytes;
     return 0;
@@ -88,13 +88,16 @@ uform_status_t check_spans(safetensors_t &header, uint64_t data_begin, uint64_t 
     uint64_t covered = 0;
     for (auto *entry : order) {
         auto &[name, tensor] = *entry;
-        if (tensor.end < tensor.begin || tensor.end > data_bytes) return malformed(name, "it reaches past the file");
+        if (tensor.end < tensor.begin) return malformed(name, "its data_offsets decrease");
+        if (tensor.end > data_bytes) return malformed(name, "its data_offsets reach past the end of the file");
         uint64_t bytes = scalar_bytes(tensor.scalar);
-        if (!bytes) return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "checkpoint: tensor `%.100s` has the unknown scalar %.32s",
-                                name.c_str(), tensor.scalar.c_str());
+        if (!bytes)
+            return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "checkpoint: tensor `%.100s` has the unknown scalar %.32s",
+                        name.c_str(), tensor.scalar.c_str());
         for (uint64_t extent : tensor.shape)
             if (__builtin_mul_overflow(bytes, extent, &bytes)) return malformed(name, "its shape overflows");
-        if (bytes != tensor.end - tensor.begin) return malformed(name, "its bytes do not fit its shape");
+        if (bytes != tensor.end - tensor.begin)
+            return malformed(name, "its data_offsets do not fit its shape and scalar");
         if (tensor.begin != covered)
             return malformed(name, tensor.begin < covered ? "it overlaps another one" : "there is a gap before it");
         covered = tensor.end;
@@ -125,6 +128,10 @@ uform_status_t read_safetensors(source_t const &source, safetensors_t &header) {
     std::string text(static_cast<size_t>(length), '\0');
     if (uform_status_t const status = source.read(sizeof(prefix), std::as_writable_bytes(std::span(text))))
         return status;
+    // The one thing that tells the format from others; JSON alone would allow white space before.
+    if (!text.starts_with('{'))
+        return fail(uform_malformed_k, UFORM_NO_ITEM,
+                    "checkpoint: its header is no JSON object; it is no safetensors file");
     json_reader_t json(text);
     if (!read_header(json, header))
         return fail(uform_malformed_k, UFORM_NO_ITEM, "checkpoint: at byte %zu of the header: %s", json.position(),

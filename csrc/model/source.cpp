@@ -56,8 +56,7 @@ uform_status_t source_t::read(uint64_t offset, std::span<std::byte> bytes) const
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             return fail(uform_io_k, UFORM_NO_ITEM, "path: reading the checkpoint failed: %s", reason_t(errno).text);
-        if (got == 0)
-            return fail(uform_malformed_k, UFORM_NO_ITEM, "checkpoint: it became shorter while it was read");
+        if (got == 0) return fail(uform_malformed_k, UFORM_NO_ITEM, "checkpoint: it became shorter while it was read");
         bytes = bytes.subspan(static_cast<size_t>(got));
         offset += static_cast<uint64_t>(got);
     }
