@@ -1,0 +1,64 @@
+/** Calls of verbs, blocking and deferred: what they read and write, kept until they are final. */
+#pragma once
+#include <memory>
+#include <pybind11/pybind11.h>
+
+#include "uform/types.h"
+
+#include "handles.h"
+#include "progress.h"
+
+namespace uform::python {
+
+/** A verb's call. Made, finished and destroyed with the GIL; submitted without. */
+class call_t {
+  public:
+    call_t(model_handle_t model, arena_handle_t arena, py::object progress)
+        : progress(std::move(progress)), model_(std::move(model)), arena_(std::move(arena)) {}
+    call_t(call_t const &) = delete;
+    call_t &operator=(call_t const &) = delete;
+    virtual ~call_t() = default;
+
+    /** Calls the C function. */
+    virtual uform_status_t submit(uform_executor_t *executor, uform_outcome_t **completion) noexcept = 0;
+    /** What the verb answers, once the call has succeeded; also fills in the stats that were passed. */
+    virtual py::object result() = 0;
+
+    progress_t progress;
+
+  protected:
+    model_handle_t model_;
+    arena_handle_t arena_;
+};
+
+/** Who runs a verb: what stands before a verb's inputs in C. `Model`, `On` and `DeferredOn` of Python differ in it. */
+struct receiver_t {
+    model_handle_t model;
+    py::object executor = py::none(); /**< None: the calling thread. */
+    bool deferred = false;
+
+    /** Runs the call, or submits it: the verb's result, or a `Deferred`. */
+    py::object run(std::unique_ptr<call_t> call) const;
+};
+
+struct model_t : receiver_t {};
+struct on_t : receiver_t {};
+struct deferred_on_t : receiver_t {};
+
+/** Adds `Deferred`. */
+void bind_deferred(py::module_ &module);
+
+/** The classes that have verbs. */
+struct receivers_t {
+    py::class_<model_t> model;
+    py::class_<on_t> on;
+    py::class_<deferred_on_t> deferred_on;
+
+    explicit receivers_t(py::module_ &module);
+};
+
+void bind_types(py::module_ &module);
+void bind_model(receivers_t &receivers);
+void bind_encode(py::module_ &module, receivers_t &receivers);
+
+} // namespace uform::python

@@ -1,0 +1,199 @@
+/** The text verbs: what `uform/encode.h` has. */
+#include "uform/encode.h"
+
+#include "buffers.h"
+#include "call.h"
+#include "enumerations.h"
+#include "views.h"
+
+namespace uform::python {
+namespace {
+
+enum outputs_t : unsigned { embeddings_k = 1, states_k = 2, token_vectors_k = 4, all_outputs_k = 7 };
+
+unsigned outputs_argument(py::handle object) {
+    if (!PyIndex_Check(object.ptr()))
+        raise_type(UFORM_NO_ITEM, "outputs: a uform.Outputs is needed, not %s", type_name(object));
+    size_t const outputs = size_argument(object, "outputs");
+    if (outputs & ~size_t(all_outputs_k))
+        raise(uform_unknown_kind_k, UFORM_NO_ITEM, "outputs: %zu has bits that are no output", outputs);
+    return static_cast<unsigned>(outputs);
+}
+
+/** What both verbs have in common. */
+class text_call_t : public call_t {
+  public:
+    text_call_t(model_handle_t model, py::handle texts, py::handle arena, py::object stats, py::object handler)
+        : call_t(std::move(model), argument<arena_t>(arena, "arena", "Arena").handle, std::move(handler)),
+          texts_(texts, "texts"), stats_object_(std::move(stats)) {
+        if (!stats_object_.is_none()) argument<uform_text_encode_stats_t>(stats_object_, "stats", "TextEncodeStats");
+    }
+
+  protected:
+    template <typename arguments_type_> void fill(arguments_type_ &arguments) noexcept {
+        arguments.arena = arena_.get();
+        arguments.texts = texts_.tape();
+        arguments.progress = progress.function();
+        arguments.progress_context = progress.context();
+        arguments.stats = &stats_;
+    }
+    void publish_stats() {
+        if (!stats_object_.is_none()) stats_object_.cast<uform_text_encode_stats_t &>() = stats_;
+    }
+
+    batch_input_t texts_;
+    py::object stats_object_;
+    uform_text_encode_stats_t stats_ {};
+};
+
+class text_encode_call_t final : public text_call_t {
+  public:
+    text_encode_call_t(model_handle_t model, py::handle texts, py::handle arena, py::handle outputs, py::handle scalar,
+                       py::object stats, py::object handler)
+        : text_call_t(std::move(model), texts, arena, std::move(stats), std::move(handler)),
+          outputs_(outputs_argument(outputs)),
+          scalar_(static_cast<uform_scalar_t>(scalar_enumeration.number(scalar, "outputs_scalar"))) {}
+
+    uform_status_t submit(uform_executor_t *executor, uform_outcome_t **completion) noexcept override {
+        uform_text_encode_t arguments {};
+        arguments.executor = executor;
+        arguments.completion = completion;
+        fill(arguments);
+        arguments.outputs_scalar = scalar_;
+        if (outputs_ & embeddings_k) arguments.embeddings = &embeddings_;
+        if (outputs_ & states_k) arguments.states = &states_;
+        if (outputs_ & token_vectors_k) arguments.token_vectors = &token_vectors_;
+        return uform_text_encode(model_.get(), &arguments);
+    }
+
+    py::object result() override {
+        publish_stats();
+        py::object embeddings = py::none(), states = py::none(), token_vectors = py::none();
+        if (outputs_ & embeddings_k) embeddings = py::cast(arena_buffer_t(arena_, embeddings_));
+        if (outputs_ & states_k) states = py::cast(rows_tape_t(arena_, states_));
+        if (outputs_ & token_vectors_k) token_vectors = py::cast(rows_tape_t(arena_, token_vectors_));
+        return py::module_::import("uform.encode").attr("EncodedBatch")(embeddings, states, token_vectors);
+    }
+
+  private:
+    unsigned outputs_;
+    uform_scalar_t scalar_;
+    uform_rows_t embeddings_ {};
+    uform_rows_tape_t states_ {}, token_vectors_ {};
+};
+
+class text_choose_call_t final : public text_call_t {
+  public:
+    text_choose_call_t(model_handle_t model, py::handle texts, py::handle choices, py::handle arena, py::handle groups,
+                       py::object stats, py::object handler)
+        : text_call_t(std::move(model), texts, arena, std::move(stats), std::move(handler)),
+          choices_(choices, "choices", true), groups_(groups) {}
+
+    uform_status_t submit(uform_executor_t *executor, uform_outcome_t **completion) noexcept override {
+        uform_text_choose_t arguments {};
+        arguments.executor = executor;
+        arguments.completion = completion;
+        fill(arguments);
+        arguments.choices = choices_.tape();
+        arguments.temperature_groups = groups_.data();
+        arguments.temperature_groups_count = groups_.count();
+        arguments.probabilities = &probabilities_;
+        return uform_text_choose(model_.get(), &arguments);
+    }
+
+    py::object result() override {
+        publish_stats();
+        return py::cast(rows_tape_t(arena_, probabilities_));
+    }
+
+  private:
+    batch_input_t choices_;
+    groups_input_t groups_;
+    uform_rows_tape_t probabilities_ {};
+};
+
+template <typename receiver_type_>
+void bind_text_verbs(py::class_<receiver_type_> &receiver, py::object const &default_outputs) {
+    receiver.def(
+        "text_encode",
+        [](receiver_type_ const &self, py::object const &texts, py::object const &arena, py::object const &outputs,
+           py::object const &outputs_scalar, py::object const &stats, py::object const &progress) {
+            return self.run(std::make_unique<text_encode_call_t>(self.model, texts, arena, outputs, outputs_scalar,
+                                                                 stats, progress));
+        },
+        py::arg("texts"), py::arg("arena"), py::kw_only(), py::arg("outputs") = default_outputs,
+        py::arg("outputs_scalar") = scalar_enumeration.member(uform_f32_k), py::arg("stats") = py::none(),
+        py::arg("progress") = py::none(),
+        "text_encode(self, texts, arena, *, outputs=Outputs.EMBEDDINGS, outputs_scalar=Scalar.F32, stats=None, "
+        "progress=None)\n--\n\n"
+        "Encodes texts, a byte a token.\n\n"
+        "texts: a sequence of str (as UTF-8) and bytes-like objects, gathered with one copy; or a tuple\n"
+        "    (data, offsets) of C-contiguous buffers, bytes and `count + 1` uint64, read where they lie.\n"
+        "arena: the Arena where outputs land; the views over its former outputs go stale.\n"
+        "outputs: the surfaces to keep; what is left out costs nothing and answers None.\n"
+        "outputs_scalar: the Scalar that every output lands as.\n"
+        "stats: a TextEncodeStats to overwrite when the call succeeds.\n"
+        "progress: called with (completed, total) texts; returning False, or raising, stops the call.\n\n"
+        "Answers an EncodedBatch: embeddings, an ArenaBuffer of (count, dimensions), rows of unit length, zeros for\n"
+        "an empty text; states, a RowsTape of (tokens, hidden); token_vectors, a RowsTape of (tokens, token_width),\n"
+        "rows of unit length. A text of more than `context` bytes is truncated, and counted in the stats.\n\n"
+        "Raises InvalidArgumentError (a broken tape, by item; a closed executor), MalformedError (a lone surrogate, "
+        "by\n"
+        "item), UnsupportedLayoutError (a buffer that is not contiguous), ArgumentTypeError, UnsupportedError (a "
+        "model\n"
+        "without a token head), ConfigMismatchError (model and executor pinned to different classes), "
+        "UnknownKindError,\n"
+        "ContendedError (arena or executor), CancelledError, OutOfMemoryError.");
+    receiver.def(
+        "text_choose",
+        [](receiver_type_ const &self, py::object const &texts, py::object const &choices, py::object const &arena,
+           py::object const &temperature_groups, py::object const &stats, py::object const &progress) {
+            return self.run(std::make_unique<text_choose_call_t>(self.model, texts, choices, arena, temperature_groups,
+                                                                 stats, progress));
+        },
+        py::arg("texts"), py::arg("choices"), py::arg("arena"), py::kw_only(),
+        py::arg("temperature_groups") = py::none(), py::arg("stats") = py::none(), py::arg("progress") = py::none(),
+        "text_choose(self, texts, choices, arena, *, temperature_groups=None, stats=None, progress=None)\n--\n\n"
+        "Scores each text's choices, single bytes, through one forward pass: a softmax over them alone, at the\n"
+        "calibrated inverse temperature of the text's question type.\n\n"
+        "texts, arena, stats, progress: as `text_encode` takes them; a text is truncated at `context - 1` bytes.\n"
+        "choices: as many items as texts, each the legal bytes, at least one and none twice; of a str, ASCII alone.\n"
+        "temperature_groups: a question type per text, below the model's `choice_temperature_groups`; None: all "
+        "zero.\n\n"
+        "Answers a RowsTape of (choices, 1) in F32, whatever the weights are: item `i` sums to one, in the order of "
+        "its\n"
+        "choices.\n\n"
+        "Raises what `text_encode` does, ShapeMismatchError (as many choices and groups as texts), UnsupportedError "
+        "(a\n"
+        "model without the byte decoder).");
+}
+
+} // namespace
+
+void bind_encode(py::module_ &module, receivers_t &receivers) {
+    py::dict members;
+    members["EMBEDDINGS"] = unsigned(embeddings_k);
+    members["STATES"] = unsigned(states_k);
+    members["TOKEN_VECTORS"] = unsigned(token_vectors_k);
+    py::object const outputs = make_enumeration(module, "IntFlag", "Outputs", members, "Surfaces that a call keeps.");
+
+    py::class_<uform_text_encode_stats_t>(
+        module, "TextEncodeStats",
+        "What a call of `text_encode` or `text_choose` did; overwritten by each one that succeeds.")
+        .def(py::init([] { return uform_text_encode_stats_t {}; }))
+        .def_readonly("truncated_items", &uform_text_encode_stats_t::truncated_items,
+                      "Texts of more tokens than the model's `context`, cut at it.")
+        .def_readonly("encoded_tokens", &uform_text_encode_stats_t::encoded_tokens,
+                      "Tokens that went through the network.")
+        .def("__repr__", [](uform_text_encode_stats_t const &self) {
+            return py::str("TextEncodeStats(truncated_items={}, encoded_tokens={})")
+                .format(self.truncated_items, self.encoded_tokens);
+        });
+
+    py::object const default_outputs = outputs.attr("EMBEDDINGS");
+    bind_text_verbs(receivers.model, default_outputs);
+    bind_text_verbs(receivers.on, default_outputs);
+    bind_text_verbs(receivers.deferred_on, default_outputs);
+}
+
+} // namespace uform::python

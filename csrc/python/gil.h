@@ -1,0 +1,48 @@
+/** Holding the interpreter's lock, and going without it. */
+#pragma once
+#include <Python.h>
+#include <unistd.h>
+
+namespace uform::python {
+
+/** Whether the interpreter is being torn down. */
+inline bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing();
+#else
+    return _Py_IsFinalizing();
+#endif
+}
+
+/** Whether this thread is the one that ends the interpreter; false before it began to. */
+bool is_exiting_thread() noexcept;
+
+/** Lets other threads have the interpreter for as long as it lives. */
+class without_gil_t {
+  public:
+    without_gil_t() noexcept : state_(PyEval_SaveThread()) {}
+    without_gil_t(without_gil_t const &) = delete;
+    without_gil_t &operator=(without_gil_t const &) = delete;
+    ~without_gil_t() {
+        // The interpreter ends threads that come back to it now by unwinding them, which frames of C++ do not survive.
+        while (is_finalizing() && !is_exiting_thread()) pause();
+        PyEval_RestoreThread(state_);
+    }
+
+  private:
+    PyThreadState *state_;
+};
+
+/** Takes the interpreter's lock on any thread. */
+class with_gil_t {
+  public:
+    with_gil_t() noexcept : state_(PyGILState_Ensure()) {}
+    with_gil_t(with_gil_t const &) = delete;
+    with_gil_t &operator=(with_gil_t const &) = delete;
+    ~with_gil_t() { PyGILState_Release(state_); }
+
+  private:
+    PyGILState_STATE state_;
+};
+
+} // namespace uform::python

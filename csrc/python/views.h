@@ -1,0 +1,60 @@
+/** Views of what calls leave in arenas: `ArenaBuffer` and `RowsTape` of Python, and their buffer protocol. */
+#pragma once
+#include <pybind11/pybind11.h>
+
+#include "uform/types.h"
+
+#include "handles.h"
+
+namespace uform::python {
+
+/** Memory of an arena, of one generation. Exporting it pins the arena. */
+class arena_buffer_t {
+  public:
+    /** Rows of an output. */
+    arena_buffer_t(arena_handle_t arena, uform_rows_t const &rows) noexcept;
+    /** Offsets of an output; not to be written, since items are found by them. */
+    arena_buffer_t(arena_handle_t arena, uint64_t generation, size_t const *offsets, size_t count) noexcept;
+
+    /** INVALID_ARGUMENT where the arena was rewound since. */
+    void check() const;
+    bool is_stale() const noexcept { return uform_arena_generation(arena_.get()) != rows_.generation; }
+
+    uform_rows_t const &rows() const noexcept { return rows_; }
+    arena_handle_t const &arena() const noexcept { return arena_; }
+    bool is_offsets() const noexcept { return is_offsets_; }
+    /** In scalars, or of offsets. */
+    py::tuple shape() const;
+    size_t bytes() const noexcept { return rows_.rows * rows_.row_bytes; }
+    /** Rows from `begin` up to `end`. */
+    arena_buffer_t slice(size_t begin, size_t end) const noexcept;
+
+    /** The buffer protocol's two functions; `owner` is the object of Python that exports. */
+    void export_to(PyObject *owner, Py_buffer *view, int flags);
+    void release(Py_buffer *view) noexcept;
+
+  private:
+    arena_handle_t arena_;
+    uform_rows_t rows_;
+    bool is_offsets_ = false;
+    char const *format_;
+    Py_ssize_t item_bytes_;
+    Py_ssize_t shape_[2];
+    Py_ssize_t strides_[2];
+};
+
+/** Rows of items of any length. Exports its rows. */
+struct rows_tape_t {
+    arena_buffer_t rows;
+    arena_buffer_t offsets;
+
+    rows_tape_t(arena_handle_t arena, uform_rows_tape_t const &tape) noexcept;
+
+    size_t count() const noexcept { return offsets.rows().rows - 1; }
+    /** Rows of an item; counted from the end where it is negative. IndexError where there is none. */
+    arena_buffer_t item(py::ssize_t index) const;
+};
+
+void bind_views(py::module_ &module);
+
+} // namespace uform::python
