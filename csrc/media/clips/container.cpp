@@ -9,8 +9,7 @@
 namespace uform {
 namespace {
 
-/** More samples than this in a track, or more edits of it, are no clip that a limit would let through. */
-constexpr uint64_t most_track_samples_k = uint64_t(1) << 24;
+/** Every edit of a track may list all of its samples again. */
 constexpr uint64_t most_track_edits_k = 256;
 constexpr int most_box_depth_k = 8;
 
@@ -41,32 +40,43 @@ uform_status_t truncated(fault_t &fault, char const *part) noexcept {
 
 // ISO/IEC 14496-12: boxes of a size, a type and contents.
 
-/** Tables whose length is claimed in a few bytes, in a box of a track. */
-uform_status_t check_table(uint8_t const *type, file_t contents, fault_t &fault) noexcept {
-    if (!std::memcmp(type, "stsz", 4) && contents.length >= 12) {
-        uint64_t const samples = big_endian(contents.data + 8, 4);
-        bool const stored = big_endian(contents.data + 4, 4) == 0;
-        if (stored && samples > (contents.length - 12) / 4)
-            return refuse(fault, uform_malformed_k, "its sample sizes do not fit into their box");
+/** The contents of the box of a type among `boxes`, without its version and flags. */
+file_t table(file_t boxes, char const *type) noexcept {
+    for (size_t offset = 0; boxes.length - offset >= 12;) {
+        uint64_t const size = big_endian(boxes.data + offset, 4);
+        if (size < 12 || size > boxes.length - offset) break;
+        if (starts(boxes, offset + 4, type)) return {boxes.data + offset + 12, size_t(size) - 12};
+        offset += size_t(size);
     }
-    else if (!std::memcmp(type, "stsc", 4) && contents.length >= 8) {
-        // Samples of one size need no table, and could be claimed by the billion.
-        size_t const entries = std::min<size_t>(big_endian(contents.data + 4, 4), (contents.length - 8) / 12);
-        for (size_t entry = 0; entry != entries; ++entry)
-            if (big_endian(contents.data + 8 + 12 * entry + 4, 4) > most_track_samples_k)
-                return refuse(fault, uform_malformed_k, "a chunk claims more than %llu samples",
-                              static_cast<unsigned long long>(most_track_samples_k));
-    }
-    else if (!std::memcmp(type, "elst", 4) && contents.length >= 8) {
-        uint64_t const edits = big_endian(contents.data + 4, 4);
-        if (edits > most_track_edits_k)
-            return refuse(fault, uform_malformed_k, "%llu edits of a track, of %llu at the most",
-                          static_cast<unsigned long long>(edits), static_cast<unsigned long long>(most_track_edits_k));
-    }
-    return uform_success_k;
+    return {};
 }
 
-uform_status_t check_boxes(file_t file, int depth, fault_t &fault) noexcept {
+/** A track cannot have more samples than the file has bytes, however few bytes it takes to claim them. */
+uform_status_t check_samples(file_t boxes, size_t file_length, fault_t &fault) noexcept {
+    uint64_t samples = 0;
+    for (char const *type : {"stsz", "stz2"})
+        if (file_t const sizes = table(boxes, type); sizes.length >= 8)
+            samples = std::max(samples, big_endian(sizes.data + 4, 4));
+    uint64_t chunks = 0;
+    for (char const *type : {"stco", "co64"})
+        if (file_t const offsets = table(boxes, type); offsets.length >= 4)
+            chunks = std::max(chunks, std::min<uint64_t>(big_endian(offsets.data, 4), offsets.length / 4));
+    if (file_t const runs = table(boxes, "stsc"); runs.length >= 4) {
+        size_t const count = std::min<size_t>(big_endian(runs.data, 4), (runs.length - 4) / 12);
+        uint64_t in_chunks = 0;
+        for (size_t index = 0; index != count && in_chunks <= file_length; ++index) {
+            uint8_t const *const run = runs.data + 4 + 12 * index;
+            uint64_t const first = big_endian(run, 4);
+            uint64_t const end = index + 1 != count ? std::min(chunks + 1, big_endian(run + 12, 4)) : chunks + 1;
+            if (end > first) in_chunks += (end - first) * big_endian(run + 4, 4);
+        }
+        samples = std::max(samples, in_chunks);
+    }
+    if (samples <= file_length) return uform_success_k;
+    return refuse(fault, uform_malformed_k, "a track claims more samples than the file has bytes");
+}
+
+uform_status_t check_boxes(file_t file, size_t file_length, int depth, fault_t &fault) noexcept {
     for (size_t offset = 0; file.length - offset >= 8;) {
         size_t const left = file.length - offset;
         uint8_t const *const box = file.data + offset, *const type = box + 4;
@@ -80,10 +90,14 @@ uform_status_t check_boxes(file_t file, int depth, fault_t &fault) noexcept {
             return uform_success_k;
         }
         file_t const contents {box + header, size_t(size) - header};
-        bool const nested = one_of(type, {"moov", "trak", "mdia", "minf", "stbl", "edts"});
-        uform_status_t const status = !nested                    ? check_table(type, contents, fault)
-                                      : depth < most_box_depth_k ? check_boxes(contents, depth + 1, fault)
-                                                                 : uform_success_k;
+        uform_status_t status = uform_success_k;
+        if (one_of(type, {"stbl"})) status = check_samples(contents, file_length, fault);
+        else if (one_of(type, {"moov", "trak", "mdia", "minf", "edts"}) && depth < most_box_depth_k)
+            status = check_boxes(contents, file_length, depth + 1, fault);
+        else if (one_of(type, {"elst"}) && contents.length >= 8 &&
+                 big_endian(contents.data + 4, 4) > most_track_edits_k)
+            status = refuse(fault, uform_malformed_k, "a track is edited more than %llu times",
+                            static_cast<unsigned long long>(most_track_edits_k));
         if (status) return status;
         offset += size_t(size);
     }
@@ -183,7 +197,7 @@ uform_status_t check_ogg(file_t file, fault_t &fault) noexcept {
 
 uform_status_t tell_container(file_t file, container_t &container, fault_t &fault) noexcept {
     if (starts(file, 4, "ftyp") || starts(file, 4, "moov") || starts(file, 4, "mdat"))
-        return container = container_t::mov_k, check_boxes(file, 0, fault);
+        return container = container_t::mov_k, check_boxes(file, file.length, 0, fault);
     if (starts(file, 0, "\x1a\x45\xdf\xa3")) return container = container_t::matroska_k, check_matroska(file, fault);
     if ((starts(file, 0, "RIFF") || starts(file, 0, "RF64")) && starts(file, 8, "WAVE"))
         return container = container_t::wav_k, check_wav(file, fault);
