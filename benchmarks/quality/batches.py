@@ -17,8 +17,8 @@ SECTIONS = {
     "python": "Q", "ruby": "R", "science": "S", "text": "T", "utils": "U", "video": "V", "web": "W", "sound": "X",
     "rust": "Y", "haskell": "Z", "golang": "I",
 }  # fmt: skip
-# Sections that the first type of question names.
-NAMED = ("libs", "libdevel", "python", "doc", "perl", "haskell", "games", "science")
+# Sections of code for programmers, which the first type of question tells from programs, data and documentation.
+LIBRARIES = ("libs", "libdevel", "python", "perl", "haskell", "rust", "golang", "ruby", "javascript")
 YES_OR_NO, LETTER = 0, 1
 LETTERS_OFFERED = 4
 
@@ -107,21 +107,16 @@ def draw_question(
 
     `translated` is the share of texts in another language, where there is one.
     """
-    named = source.choice([name for name in NAMED if name in sections])
-    others = [name for name in sections if name != named]
     yes_or_no, true = source.random() < 0.5, source.random() < 0.5
-    if yes_or_no and true:
-        section = named
-    else:
-        candidates = others if yes_or_no else list(sections)
-        section = source.choices(candidates, [len(sections[name]) for name in candidates])[0]
+    candidates = [name for name in sections if not yes_or_no or (name in LIBRARIES) == true]
+    section = source.choices(candidates, [len(sections[name]) for name in candidates])[0]
     item = source.choice(sections[section])
     description = item.english
     if item.translations and source.random() < translated:
         description = source.choice(list(item.translations.values()))
     text = crop(description.short if source.random() < 0.5 else description.long, round(source.uniform(32, longest)))
     if yes_or_no:
-        return Question(text + f"\n{named}? ".encode(), b"yn", ord("y" if true else "n"), YES_OR_NO)
+        return Question(text + b"\nlibrary? ", b"yn", ord("y" if true else "n"), YES_OR_NO)
     others = source.sample([name for name in SECTIONS if name != section], LETTERS_OFFERED - 1)
     offered = [SECTIONS[name] for name in (section, *others)]
     source.shuffle(offered)

@@ -53,7 +53,7 @@ class Recipe:
     long_translations: float = 0.25
     interaction_batch: int = 64
     """Packages a step whose token vectors are compared."""
-    questions: int = 32
+    questions: int = 40
     question_longest: int = 128
 
     muon_rate: float = 0.02
@@ -68,7 +68,7 @@ class Recipe:
     word_weight: float = 1.0
     """Weight of the word teacher at the start; it fades to a tenth."""
     interaction_weight: float = 0.5
-    question_weight: float = 0.3
+    question_weight: float = 0.5
 
 
 class Trainee(nn.Module):
