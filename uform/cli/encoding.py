@@ -14,8 +14,9 @@ from uform.cli.console import note, plural
 from uform.cli.corpus import Item
 from uform.cli.settings import Settings
 
-TOKENS = 1 << 16
-"""Tokens of a batch: enough to keep many threads at work, few enough for the outputs of every one to fit in memory."""
+TOKENS_PER_THREAD = 1 << 13
+MOST_TOKENS = 1 << 17
+"""Of a batch: enough to keep every thread at work, few enough for a state of each to fit in memory."""
 
 SURFACES = {
     "embeddings": uform.Outputs.EMBEDDINGS,
@@ -64,7 +65,8 @@ class Encoder:
     def __init__(self, settings: Settings) -> None:
         self._model, self._executor = settings.load()
         self._arena = uform.Arena(self._executor)
-        self._batch = settings.batch
+        self._items = settings.batch
+        self._tokens = min(self._executor.threads * TOKENS_PER_THREAD, MOST_TOKENS)
         self.description = self._model.describe()
         self.context = self.description.context
         self.limit = max(self.context + 1, 1 << 16)
@@ -114,7 +116,7 @@ class Encoder:
         for item in items:
             batch.append(item)
             tokens += min(len(item.data), self.context)
-            if len(batch) >= self._batch or tokens >= TOKENS:
+            if len(batch) >= self._items or tokens >= self._tokens:
                 yield batch
                 batch, tokens = [], 0
         if batch:
