@@ -11,6 +11,7 @@ import torch
 from benchmarks.quality import encoding
 from benchmarks.quality.batches import (
     LETTER,
+    LIBRARIES,
     SECTIONS,
     YES_OR_NO,
     Sampler,

@@ -69,7 +69,8 @@ def fetch(folder: Path, mirror: str = MIRROR, suite: str = SUITE, languages: Ite
     # The clear directives drop what the machine says: containers often ask for no language at all.
     configuration.write_text(
         f"#clear Acquire::Languages;\n{wanted}"
-        f'Dir::State "{folder}/state";\nDir::State::lists "{folder}/lists";\nDir::State::status "{folder}/state/status";\n'
+        f'Dir::State "{folder}/state";\nDir::State::lists "{folder}/lists";\n'
+        f'Dir::State::status "{folder}/state/status";\n'
         f'Dir::Cache "{folder}/cache";\nDir::Etc::sourcelist "{folder}/sources.list";\nDir::Etc::sourceparts "-";\n'
         'Acquire::GzipIndexes "false";\nAPT::Sandbox::User "";\n#clear APT::Update::Post-Invoke;\n'
         "#clear APT::Update::Post-Invoke-Success;\n"
