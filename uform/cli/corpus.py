@@ -17,14 +17,14 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from uform.cli.console import Failure, Tally
 
 STANDARD_INPUT = "-"
 BLOCK = 1 << 16
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-COMPRESSIONS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMPRESSIONS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 Reader = Callable[[BinaryIO], Iterator[tuple[int, bytes]]]

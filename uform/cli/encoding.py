@@ -33,9 +33,8 @@ class Surface(NamedTuple):
 
     def of(self, index: int) -> NDArray[Any]:
         """An item's row, or rows."""
-        if self.offsets is None:
-            return self.rows[index]
-        return self.rows[int(self.offsets[index]) : int(self.offsets[index + 1])]
+        span = index if self.offsets is None else slice(int(self.offsets[index]), int(self.offsets[index + 1]))
+        return np.asarray(self.rows[span])
 
 
 @dataclass
@@ -84,7 +83,7 @@ class Encoder:
     ) -> Iterator[tuple[list[Item], Surface]]:
         """Batches of items, each with its surface. While a batch is computed, the next one is read."""
         receiver = self._model.deferred(self._executor)
-        running: tuple[list[Item], uform.TextEncodeStats, uform.Deferred] | None = None
+        running: tuple[list[Item], uform.TextEncodeStats, uform.Deferred[uform.EncodedBatch]] | None = None
         for batch in self._batches(items):
             finished = _finished(*running, surface, totals) if running else None
             stats = uform.TextEncodeStats()
@@ -124,13 +123,17 @@ class Encoder:
 
 
 def _finished(
-    batch: list[Item], stats: uform.TextEncodeStats, call: uform.Deferred, surface: str, totals: Totals
+    batch: list[Item],
+    stats: uform.TextEncodeStats,
+    call: uform.Deferred[uform.EncodedBatch],
+    surface: str,
+    totals: Totals,
 ) -> tuple[list[Item], Surface]:
     copied = _copied(call.wait(), surface)
     totals.add(len(batch), stats)
     return batch, copied
 
 
-def _copied(encoded: Any, surface: str) -> Surface:
+def _copied(encoded: uform.EncodedBatch, surface: str) -> Surface:
     output = getattr(encoded, surface)
     return Surface(np.array(output), None if surface == "embeddings" else np.array(output.offsets))

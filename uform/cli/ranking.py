@@ -34,9 +34,9 @@ class Best:
     def add(self, items: Sequence[Item], scores: NDArray[np.float64]) -> None:
         """Takes a batch and the score of each of its items."""
         least = self._heap[0].score if len(self._heap) == self._count else -np.inf
-        for index in np.flatnonzero(scores > least):
+        for index in map(int, np.flatnonzero(scores > least)):
             score = float(scores[index])
-            match = Match(score, -(self._seen + int(index)), items[index], score)
+            match = Match(score, -(self._seen + index), items[index], score)
             if len(self._heap) < self._count:
                 heapq.heappush(self._heap, match)
             else:
@@ -49,8 +49,8 @@ class Best:
 
 def dot_products(rows: NDArray[Any], query: NDArray[Any]) -> NDArray[np.float64]:
     """Of each row with the query, in float64. Unlike a matrix product's, a row's bits do not depend on other rows."""
-    products = rows.astype(np.float64) * query.astype(np.float64)
-    return products.sum(axis=1)
+    sums: NDArray[np.float64] = (rows.astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+    return sums
 
 
 def late_interaction(query: NDArray[Any], text: NDArray[Any]) -> float:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import click
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def _queries_and_paths(
 ) -> tuple[list[str], list[str]]:
     texts = list(queries)
     if queries_file is not None:
-        with click.open_file(queries_file, "rb") as stream:
+        with cast(BinaryIO, click.open_file(queries_file, "rb")) as stream:
             lines = (line.decode("utf-8", "surrogateescape") for _, line in numbered_lines(stream, 1 << 20))
             texts += [line for line in lines if line.strip()]
         if not texts:
