@@ -156,7 +156,7 @@ void fill_rotary(config_t const &config, float *rotary) noexcept {
     }
 }
 
-/** A temperature that is negative, or without an end, would turn the choices around or make them all the same. */
+/** Below zero the least likely choice would win, at zero all would be alike. */
 uform_status_t check_temperatures(uform_model_t const &model) noexcept {
     for (size_t group = 0; group != model.config.choice_temperature_groups; ++group)
         if (!(model.inverse_temperatures[group] > 0))

@@ -490,5 +490,6 @@ int main(int argument_count, char **arguments) {
     RUN(what_is_no_file_is_an_io_error);
     RUN(arguments_are_checked);
     RUN(executors_share_the_tensors);
+    rmdir(temporary("").c_str());
     return check_report();
 }
