@@ -159,7 +159,7 @@ py::object receiver_t::run(std::unique_ptr<call_t> call) const {
 
 void bind_deferred(py::module_ &module) {
     auto deferred = py::class_<deferred_t>(
-        module, "Deferred", py::custom_type_setup(collect_cycles),
+        module, "Deferred", py::is_final(), py::custom_type_setup(collect_cycles),
         "A call that runs on its executor's threads, made by a verb of `model.deferred(executor)`.\n\n"
         "`await` it in a coroutine, as often as needed, or `wait()` for it anywhere else. What it reads is kept alive\n"
         "until it is final. Dropping it waits for it first; an exception of its handler that nobody waited for is\n"

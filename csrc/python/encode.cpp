@@ -178,7 +178,7 @@ void bind_encode(py::module_ &module, receivers_t &receivers) {
     py::object const outputs = make_enumeration(module, "IntFlag", "Outputs", members, "Surfaces that a call keeps.");
 
     py::class_<uform_text_encode_stats_t>(
-        module, "TextEncodeStats",
+        module, "TextEncodeStats", py::is_final(),
         "What a call of `text_encode` or `text_choose` did; overwritten by each one that succeeds.")
         .def(py::init([] { return uform_text_encode_stats_t {}; }))
         .def_readonly("truncated_items", &uform_text_encode_stats_t::truncated_items,

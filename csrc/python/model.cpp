@@ -122,11 +122,11 @@ receiver_type_ receive(model_t const &self, py::object const &executor, bool def
 } // namespace
 
 receivers_t::receivers_t(py::module_ &module)
-    : model(module, "Model",
+    : model(module, "Model", py::is_final(),
             "A checkpoint in memory: immutable, shared by any number of threads, executors and calls.\n\n"
             "Its verbs run on the calling thread; `on(executor)` and `deferred(executor)` have the same ones."),
-      on(module, "On", "A model whose verbs block on an executor; see `Model.on`."),
-      deferred_on(module, "DeferredOn",
+      on(module, "On", py::is_final(), "A model whose verbs block on an executor; see `Model.on`."),
+      deferred_on(module, "DeferredOn", py::is_final(),
                   "A model whose verbs are submitted to an executor, and answer a Deferred; see `Model.deferred`.") {}
 
 void bind_model(receivers_t &receivers) {

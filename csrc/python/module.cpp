@@ -4,6 +4,7 @@
 
 PYBIND11_MODULE(_uform, module) {
     using namespace uform::python;
+    namespace py = pybind11;
     module.doc() = "The binding of libuform; its names are those of the package `uform`.";
     // Signatures stand in the docstrings, where `inspect` finds them.
     py::options options;
@@ -13,5 +14,8 @@ PYBIND11_MODULE(_uform, module) {
     receivers_t receivers(module);
     bind_model(receivers);
     bind_encode(module, receivers);
+    // To users the classes are the package's.
+    for (auto [name, value] : py::dict(module.attr("__dict__")))
+        if (py::isinstance<py::type>(value)) value.attr("__module__") = "uform";
     watch_exit();
 }

@@ -75,7 +75,7 @@ py::str represent(executor_t const &self) {
 
 void bind_executor(py::module_ &module) {
     py::class_<executor_t>(
-        module, "Executor",
+        module, "Executor", py::is_final(),
         "The threads that calls run on, apart from any model. One call at a time: a call that finds\n"
         "another one holding it fails with ContendedError. In a `with` block, it closes on exit.")
         .def_static("for_ram", for_ram, py::arg("threads") = 0, py::kw_only(), py::arg("memory_domains") = py::none(),
@@ -135,7 +135,7 @@ void bind_executor(py::module_ &module) {
 }
 
 void bind_arena(py::module_ &module) {
-    py::class_<arena_t>(module, "Arena",
+    py::class_<arena_t>(module, "Arena", py::is_final(),
                         "Memory that outputs land in: one block that grows, rewound by each call that names it.\n\n"
                         "Arena(executor=None) places it where the executor computes; without one, in host memory for\n"
                         "the calling thread. It allocates when a call first writes to it. A call on an arena that is\n"

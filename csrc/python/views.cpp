@@ -130,7 +130,7 @@ arena_buffer_t rows_tape_t::item(py::ssize_t index) const {
 
 void bind_views(py::module_ &module) {
     py::class_<arena_buffer_t>(
-        module, "ArenaBuffer", exporter<arena_buffer_t>(),
+        module, "ArenaBuffer", py::is_final(), exporter<arena_buffer_t>(),
         "A matrix, or a run of offsets, in an arena: what `numpy.asarray` and `memoryview` read without a copy.\n\n"
         "F32 exports as (rows, columns) of 'f'; BF16 and E4M3 as raw bytes, (rows, row_bytes) of 'B'; offsets as\n"
         "(count + 1,) read-only uint64. An export pins the arena until it is released. Once a later call has rewound\n"
@@ -170,7 +170,7 @@ void bind_views(py::module_ &module) {
         });
 
     py::class_<rows_tape_t>(
-        module, "RowsTape", exporter<rows_tape_t>(),
+        module, "RowsTape", py::is_final(), exporter<rows_tape_t>(),
         "Rows of items of any length, one item after another: item `i` spans rows `offsets[i]` up to `offsets[i + "
         "1]`.\n\n"
         "`len(tape)` is the number of items, `tape[i]` an ArenaBuffer of item `i`'s rows, and the tape itself exports\n"
