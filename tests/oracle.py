@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -224,12 +224,16 @@ class Oracle(nn.Module):
 
     def save(self, path: str | Path) -> None:
         """Writes format 1: BF16, the inverse temperatures F32."""
+        Path(path).write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The file that `save` writes."""
         tensors = {}
         for name, tensor in self.state_dict().items():
             scalar = torch.float32 if name.endswith("inverse_temperatures") else torch.bfloat16
             tensors[name] = tensor.detach().to("cpu", scalar).contiguous()
         config = json.dumps({"format": 1} | asdict(self.configuration))
-        save_file(tensors, str(path), metadata={"uform": config})
+        return save(tensors, metadata={"uform": config})
 
     @property
     def dtype(self) -> torch.dtype:
