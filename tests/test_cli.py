@@ -308,7 +308,7 @@ def test_search_refusals(cli: Uform, notes: Path, headless: str, monkeypatch: py
     refused(cli("search", "x", "--nothing", notes), 2, "--nothing")
     refused(cli("search", "x", stdin=b"\n \n"), 1, "no text")
     refused(cli("search", "x", notes, "--checkpoint", missing), 1, str(missing))
-    refused(cli("search", "x", notes, "--checkpoint", notes), 1)
+    refused(cli("search", "x", notes, "--checkpoint", notes), 1, str(notes))
     refused(cli("search", "x", notes, "--checkpoint", headless, "--rerank", "2"), 1, "token head")
     monkeypatch.setattr(sys, "stdin", None)
     refused(cli("nosuch"), 2, "nosuch")
@@ -514,6 +514,7 @@ def test_describe(cli: Uform, checkpoint: str) -> None:
     rows = dict(line.split(None, 1) for line in table.out.splitlines() if len(line.split()) == 2)
     assert (rows["dimensions"], rows["quantization"]) == ("32", "E4M3")
     assert "SERIAL" in table.out
+    assert "cpu class pinned           yes\n" in table.out
     refused(cli("describe", checkpoint + ".missing"), 1, ".missing")
 
 

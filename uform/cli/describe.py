@@ -29,5 +29,12 @@ def describe(checkpoint: str | None, quantization: str, cpu_class: str | None, a
         return
     width = max(map(len, record))
     for name, value in record.items():
-        shown = "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-        click.echo(f"{name.replace('_', ' '):<{width}}  {shown}")
+        click.echo(f"{name.replace('_', ' '):<{width}}  {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import uform
+from uform.cli.console import Failure
 
 
 def _enumeration(kind: type[uform.Scalar] | type[uform.CPUClass], *names: str) -> click.Choice[str]:
@@ -67,7 +68,11 @@ class Settings:
         executor = uform.Executor.for_ram(self.threads, cpu_class=cpu_class)
         path = self.checkpoint if self.checkpoint is not None else uform.default_checkpoint()
         quantization = uform.Scalar[self.quantization.upper()]
-        return uform.Model.load_ram(path, quantization=quantization, executor=executor, cpu_class=cpu_class), executor
+        try:
+            model = uform.Model.load_ram(path, quantization=quantization, executor=executor, cpu_class=cpu_class)
+        except uform.Error as error:
+            raise Failure(str(error) if path in str(error) else f"{path}: {error}") from None
+        return model, executor
 
 
 def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
