@@ -1,7 +1,6 @@
 #include "media/clips/audio.h"
 
 #include <algorithm>
-#include <new>
 
 #include "media/clips/fault.h"
 #include "media/clips/mixdown.h"

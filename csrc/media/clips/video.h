@@ -1,0 +1,13 @@
+/** Videos: the frames on show at even intervals, upright, as RGB of the size that is wanted. */
+#pragma once
+#include "media/codecs.h"
+
+namespace uform {
+
+uform_status_t probe_video(file_t file, limits_t const &limits, sampling_t sampling, video_t &video,
+                           fault_t &fault) noexcept;
+
+uform_status_t decode_video(file_t file, limits_t const &limits, sampling_t sampling, picture_t size, uint8_t *rgb,
+                            size_t &frames, fault_t &fault) noexcept;
+
+} // namespace uform
