@@ -81,8 +81,8 @@ uform_status_t timeline_t::scan(source_t &source, sampling_t sampling, limits_t 
     // A last frame without a duration is shown as long as the one before.
     if (last_duration <= 0) last_duration = shown > 1 ? end[-1] - end[-2] : 1;
     double const length = (double(last - first) + double(last_duration)) * unit;
-    // Times are multiples of the track's unit: a frame that is due within half of it is on show.
-    double const slack = unit / 2;
+    // What rounding may take from a time, far less than the track's unit.
+    double const slack = unit * 1e-6;
     double const due = std::max(1., std::ceil((length - slack) * sampling.rate));
     truncated_ = due > double(sampling.most_frames);
     size_t const count = truncated_ ? sampling.most_frames : size_t(due);
