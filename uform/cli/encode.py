@@ -101,10 +101,10 @@ def encode(
     corpus = Corpus(sources, reader_of, binary=binary, hidden=hidden, strict=True)
     totals = Totals()
     with ExitStack() as files:
+        shown = files.enter_context(bar(progress, corpus.size))
         rows = files.enter_context(NpyFile(output, element, columns))
         offsets = files.enter_context(NpyFile(offsets_path, np.dtype("<u8"), None)) if offsets_path else None
         origins = files.enter_context(Replacement(places)) if places is not None else None
-        shown = files.enter_context(bar(progress, corpus.size))
         if offsets:
             offsets.append(np.zeros(1))
         for items, encoded in encoder.encode(corpus, surface, kind, totals):
