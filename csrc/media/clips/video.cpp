@@ -42,6 +42,7 @@ class picker_t {
 
     /** The last frame is on show to the end. */
     uform_status_t finish(fault_t &fault) noexcept {
+        if (done()) return uform_success_k;
         if (!number_) return refuse(fault, uform_malformed_k, "no frame of it can be decoded");
         while (!done())
             if (uform_status_t const status = write(*held_, number_, fault)) return status;
