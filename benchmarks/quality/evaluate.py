@@ -16,6 +16,7 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 import bm25s
@@ -111,6 +112,12 @@ class UformEncoder:
         return by_item(self.model.text_choose(texts, legal, self.arena, temperature_groups=groups))
 
 
+def open_encoder(path: Path, backend: str) -> Encoder:
+    if backend == "uform":
+        return UformEncoder(path)
+    return OracleEncoder(Oracle.from_checkpoint(path), threads=len(os.sched_getaffinity(0)))
+
+
 Results = dict[str, dict[str, dict[str, Interval]]]
 """By the queries' language, by method, by figure."""
 
@@ -135,15 +142,14 @@ def rerank(scores: Floats, queries: Sequence[Floats], documents: Sequence[Floats
     return result
 
 
-def retrieve(pool: Sequence[Item], encoder: Encoder, untrained: Encoder | None, languages: Sequence[str]) -> Results:
+def retrieve(pool: Sequence[Item], encoder: Encoder, untrained: Encoder, languages: Sequence[str]) -> Results:
     """Phrases in each language to English paragraphs, by every method."""
     documents = [item.english.long for item in pool]
     lexical = bm25s.BM25()
     lexical.index(bm25s.tokenize(documents, show_progress=False), show_progress=False)
     encoded = [document.encode() for document in documents]
     rows, vectors = encoder.encode(encoded, token_vectors=True)
-    if untrained is not None:
-        untrained_rows, _ = untrained.encode(encoded, token_vectors=False)
+    untrained_rows, _ = untrained.encode(encoded, token_vectors=False)
 
     results: Results = {}
     for language in languages:
@@ -155,8 +161,7 @@ def retrieve(pool: Sequence[Item], encoder: Encoder, untrained: Encoder | None, 
         query_rows, query_vectors = encoder.encode(encoded, token_vectors=True)
         similar = query_rows @ rows.T
         scores = {"BM25": np.stack([lexical.get_scores(some) if some else np.zeros(len(pool)) for some in words])}
-        if untrained is not None:
-            scores["random weights"] = untrained.encode(encoded, token_vectors=False)[0] @ untrained_rows.T
+        scores["random weights"] = untrained.encode(encoded, token_vectors=False)[0] @ untrained_rows.T
         scores["embeddings"] = similar
         scores[f"MaxSim of the best {RERANKED}"] = rerank(similar, query_vectors, vectors)
         found = {name: retrieval(ranks(rows_of, relevant)) for name, rows_of in scores.items()}
@@ -203,23 +208,21 @@ def main() -> None:
     parser.add_argument("--pool", type=int, default=5000)
     parser.add_argument("--questions", type=int, default=4000)
     parser.add_argument("--languages", nargs="*", default=LANGUAGES)
-    parser.add_argument("--no-untrained", action="store_true", help="leave the model with random weights out")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
 
     held_out = split(load(arguments.data))["test"]
     pool = random.Random(0).sample(held_out, arguments.pool)
-    trained = Oracle.from_checkpoint(arguments.checkpoint)
-    threads = len(os.sched_getaffinity(0))
-    encoder: Encoder
-    encoder = UformEncoder(arguments.checkpoint) if arguments.backend == "uform" else OracleEncoder(trained, threads)
-    untrained = None
-    if not arguments.no_untrained:
-        untrained = OracleEncoder(Oracle.random(trained.configuration, seed=1).eval(), threads)
-    results = {
-        "retrieval": retrieve(pool, encoder, untrained, ("en", *arguments.languages)),
-        "choices": choices(encoder, held_out_questions(held_out, QUESTION_BYTES, arguments.questions, seed=1)),
-    }
+    questions = held_out_questions(held_out, QUESTION_BYTES, arguments.questions, seed=1)
+    encoder = open_encoder(arguments.checkpoint, arguments.backend)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "untrained.safetensors"
+        Oracle.random(Oracle.from_checkpoint(arguments.checkpoint).configuration, seed=1).save(path)
+        untrained = open_encoder(path, arguments.backend)
+        results = {
+            "retrieval": retrieve(pool, encoder, untrained, ("en", *arguments.languages)),
+            "choices": choices(encoder, questions),
+        }
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2, default=dataclasses.asdict) + "\n")
 
