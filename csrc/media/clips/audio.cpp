@@ -30,33 +30,55 @@ uint64_t opus_samples(uint8_t const *data, size_t length) noexcept {
     return uint64_t(samples) * (frames == 0 ? 1 : frames != 3 ? 2 : length > 1 ? data[1] & 63 : 0);
 }
 
-/** The longest block of a FLAC stream. */
-uint64_t flac_block(AVCodecParameters const &parameters) noexcept {
-    return parameters.extradata_size >= 4 ? AV_RB16(parameters.extradata + 2) : 65535;
+constexpr int flac_header_length_k = 34;
+
+/** RFC 9639, section 8.2: the stream's description, which containers carry along. None when it is missing. */
+uint8_t const *flac_header(AVCodecParameters const &parameters) noexcept {
+    return parameters.extradata_size >= flac_header_length_k ? parameters.extradata : nullptr;
+}
+
+/** RFC 9639, section 9.1: samples of a FLAC frame. */
+uint64_t flac_samples(uint8_t const *data, size_t length) noexcept {
+    if (length < 6) return 0;
+    unsigned const code = data[2] >> 4;
+    if (code == 1) return 192;
+    if (code < 6) return 576u << (code - 2) & 0xffff;
+    if (code > 7) return 256u << (code - 8);
+    // The length follows a number that is coded as in UTF-8.
+    size_t const ones = size_t(__builtin_clz(~(uint32_t(data[4]) << 24)));
+    size_t const offset = 4 + (ones ? ones : 1), bytes = code - 5;
+    return offset + bytes > length ? 0 : (bytes == 1 ? data[offset] : AV_RB16(data + offset)) + 1;
 }
 
 /** An upper bound of the samples in a packet. */
 uint64_t packet_samples(AVCodecParameters const &parameters, AVPacket const &packet) noexcept {
-    uint64_t samples = 0;
     switch (parameters.codec_id) {
-    case AV_CODEC_ID_OPUS: samples = opus_samples(packet.data, size_t(packet.size)); break;
-    case AV_CODEC_ID_FLAC: samples = flac_block(parameters); break;
-    case AV_CODEC_ID_MP3: samples = parameters.sample_rate < 32000 ? 576 : 1152; break;
-    default: {
-        int const bits = av_get_bits_per_sample(parameters.codec_id) * parameters.ch_layout.nb_channels;
-        samples = bits ? uint64_t(packet.size) * 8 / unsigned(bits) : 0;
+    case AV_CODEC_ID_OPUS: return opus_samples(packet.data, size_t(packet.size));
+    case AV_CODEC_ID_FLAC: return flac_samples(packet.data, size_t(packet.size));
+    case AV_CODEC_ID_MP3: return parameters.sample_rate < 32000 ? 576 : 1152;
+    default: break;
     }
-    }
+    int const bits = av_get_bits_per_sample(parameters.codec_id) * parameters.ch_layout.nb_channels;
+    return bits ? uint64_t(packet.size) * 8 / unsigned(bits) : 0;
+}
+
+/** Samples around a packet that are not to be heard: the encoder's delay, which may be longer than it, and padding. */
+uint64_t skipped_samples(AVPacket const &packet) noexcept {
     size_t length = 0;
     uint8_t const *const skip = av_packet_get_side_data(&packet, AV_PKT_DATA_SKIP_SAMPLES, &length);
-    if (!skip || length < 8) return samples;
-    return samples - std::min(samples, uint64_t(AV_RL32(skip)) + AV_RL32(skip + 4));
+    return skip && length >= 8 ? uint64_t(AV_RL32(skip)) + AV_RL32(skip + 4) : 0;
 }
 
 /** The track's rate, where it is one that is taken. */
 uform_status_t track_rate(source_t const &source, uint32_t &rate, fault_t &fault) noexcept {
     AVCodecParameters const &parameters = *source.track().codecpar;
-    int const told = parameters.codec_id == AV_CODEC_ID_OPUS ? 48000 : parameters.sample_rate;
+    int told = parameters.sample_rate;
+    if (parameters.codec_id == AV_CODEC_ID_OPUS) told = 48000;
+    if (parameters.codec_id == AV_CODEC_ID_FLAC) {
+        uint8_t const *const header = flac_header(parameters);
+        if (!header) return refuse(fault, uform_malformed_k, "a FLAC stream without its description");
+        told = int(AV_RB24(header + 10) >> 4);
+    }
     if (told < int(least_rate_k) || told > int(most_rate_k))
         return refuse(fault, uform_unsupported_layout_k, "%d samples a second, not %u to %u", told, least_rate_k,
                       most_rate_k);
@@ -65,30 +87,42 @@ uform_status_t track_rate(source_t const &source, uint32_t &rate, fault_t &fault
 }
 
 /** An upper bound of the track's samples at its own rate, from headers where they suffice; reads what it needs. */
-uform_status_t count_samples(source_t &source, size_t file_length, uint64_t most, uint64_t &samples,
+uform_status_t count_samples(source_t &source, uint32_t rate, uint64_t most, uint64_t &samples,
                              fault_t &fault) noexcept {
     AVStream const &track = source.track();
     AVCodecParameters const &parameters = *track.codecpar;
     uint64_t const told = track.duration > 0 ? uint64_t(track.duration) : UINT64_MAX;
     if (source.container() == container_t::flac_k) {
         constexpr uint64_t least_block_bytes_k = 8;
-        samples = std::min(told, file_length / least_block_bytes_k * flac_block(parameters));
+        uint64_t const longest_block = AV_RB16(flac_header(parameters) + 2);
+        samples = std::min(told, source.left() / least_block_bytes_k * longest_block);
         return uform_success_k;
     }
     if (source.container() == container_t::wav_k && is_pcm(parameters.codec_id)) {
         int const bits = av_get_bits_per_sample(parameters.codec_id) * parameters.ch_layout.nb_channels;
         if (!bits) return refuse(fault, uform_malformed_k, "a recording without channels");
-        samples = std::min(told, uint64_t(file_length) * 8 / unsigned(bits));
+        samples = std::min(told, uint64_t(source.left()) * 8 / unsigned(bits));
         return uform_success_k;
     }
     packet_ptr_t const packet(av_packet_alloc());
     if (!packet) return refuse_code(fault, AVERROR(ENOMEM), "reading");
-    for (samples = 0; samples <= most;) {
+    // Opus in WebM starts with what the codec's header says, not a packet.
+    bool const early = parameters.codec_id == AV_CODEC_ID_OPUS && source.container() == container_t::matroska_k;
+    uint64_t skipped = early ? uint64_t(std::max(parameters.initial_padding, 0)) : 0;
+    int64_t end = 0;
+    for (samples = 0; samples <= most + skipped;) {
         bool ended = false;
         if (uform_status_t const status = source.next(*packet, ended, fault)) return status;
         if (ended) break;
-        if (!(packet->flags & AV_PKT_FLAG_DISCARD)) samples += packet_samples(parameters, *packet);
+        if (packet->flags & AV_PKT_FLAG_DISCARD) continue;
+        samples += packet_samples(parameters, *packet), skipped += skipped_samples(*packet);
+        if (packet->pts != AV_NOPTS_VALUE) end = std::max(end, packet->pts + std::max<int64_t>(packet->duration, 0));
     }
+    samples -= std::min(samples, skipped);
+    // In MP4, what is heard starts at zero, and the last packet is heard for as long as it says.
+    if (source.container() == container_t::mov_k)
+        samples = std::min(samples, uint64_t(av_rescale_rnd(end, int64_t(track.time_base.num) * rate,
+                                                            track.time_base.den, AV_ROUND_UP)));
     return uform_success_k;
 }
 
@@ -174,7 +208,7 @@ uform_status_t bound_samples(file_t file, limits_t const &limits, uint32_t rate,
     uform_status_t status = source.open(file, limits, AVMEDIA_TYPE_AUDIO, fault);
     if (!status) status = track_rate(source, from, fault);
     uint64_t native = 0;
-    if (!status) status = count_samples(source, file.length, limits.seconds * from, native, fault);
+    if (!status) status = count_samples(source, from, limits.seconds * from, native, fault);
     if (status) return status;
     if (native > limits.seconds * from)
         return refuse(fault, uform_malformed_k, "longer than the limit of %llu seconds",

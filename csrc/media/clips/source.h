@@ -59,6 +59,8 @@ class source_t {
     uform_status_t next(AVPacket &packet, bool &ended, fault_t &fault) noexcept;
 
     container_t container() const noexcept { return container_; }
+    /** Bytes that were not read yet. */
+    size_t left() const noexcept { return file_.length - size_t(avio_tell(bytes_)); }
     AVStream const &track() const noexcept { return *track_; }
 
   private:
