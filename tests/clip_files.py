@@ -75,7 +75,7 @@ def write_videos(folder: Path) -> None:
     ffmpeg("-f", "lavfi", "-i", f"color=c=red:s={SIZE}:r=25:d=0.04", *h264, *yuv, folder / "one.mp4")
 
     ffmpeg(*corners(), *h264, *yuv, folder / "corners.mp4")
-    for degrees in (90, 180, 270):
+    for degrees in (90, 180, 270):  # Counterclockwise.
         turn = ["-metadata:s:v", f"rotate={degrees}"]
         ffmpeg("-i", folder / "corners.mp4", "-c", "copy", *turn, folder / f"turned_{degrees}.mp4")
     ffmpeg(*corners("63x47"), *h264, "-pix_fmt", "yuv444p", folder / "odd.mp4")

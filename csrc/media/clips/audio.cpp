@@ -18,6 +18,11 @@ constexpr uint32_t least_rate_k = 1000, most_rate_k = 768000;
 /** Tags and cut frames around the sound of an MP3 stream are no reason to refuse it. */
 constexpr size_t most_bad_mp3_packets_k = 2;
 
+/** The limit in samples; 48 days bound what is computed from it. */
+uint64_t limit_samples(limits_t const &limits, uint32_t rate) noexcept {
+    return std::min<uint64_t>(limits.seconds, 1 << 22) * rate;
+}
+
 bool is_pcm(AVCodecID codec) noexcept { return codec >= AV_CODEC_ID_PCM_S16LE && codec < AV_CODEC_ID_ADPCM_IMA_QT; }
 
 /** RFC 6716, section 3.1: samples at 48 kHz. */
@@ -174,7 +179,7 @@ class recording_t {
     uform_status_t take(AVFrame const &frame) noexcept {
         size_t const count = size_t(frame.nb_samples);
         decoded_ += count;
-        if (decoded_ > limits_.seconds * from_)
+        if (decoded_ > limit_samples(limits_, from_))
             return refuse(fault_, uform_malformed_k, "longer than the limit of %llu seconds",
                           static_cast<unsigned long long>(limits_.seconds));
         if (uint32_t(frame.sample_rate) != from_) return refuse(fault_, uform_malformed_k, "its rate changes");
@@ -208,9 +213,9 @@ uform_status_t bound_samples(file_t file, limits_t const &limits, uint32_t rate,
     uform_status_t status = source.open(file, limits, AVMEDIA_TYPE_AUDIO, fault);
     if (!status) status = track_rate(source, from, fault);
     uint64_t native = 0;
-    if (!status) status = count_samples(source, from, limits.seconds * from, native, fault);
+    if (!status) status = count_samples(source, from, limit_samples(limits, from), native, fault);
     if (status) return status;
-    if (native > limits.seconds * from)
+    if (native > limit_samples(limits, from))
         return refuse(fault, uform_malformed_k, "longer than the limit of %llu seconds",
                       static_cast<unsigned long long>(limits.seconds));
     samples = resampled(native, from, rate);

@@ -85,9 +85,10 @@ uform_status_t check_boxes(file_t file, size_t file_length, int depth, fault_t &
         if (size == 1 && left >= 16) size = big_endian(box + 8, 8), header = 16;
         else if (size == 0) size = left;
         if (size < header || size > left) {
-            // What follows the last box is no matter, unless it is one that is cut.
-            if (one_of(type, {"ftyp", "moov", "mdat", "moof"})) return truncated(fault, "last box");
-            return uform_success_k;
+            // What follows the last box is no matter, unless it is one that is cut, as its name tells.
+            bool const named =
+                std::all_of(type, type + 4, [](uint8_t letter) { return letter >= 'a' && letter <= 'z'; });
+            return named ? truncated(fault, "last box") : uform_success_k;
         }
         file_t const contents {box + header, size_t(size) - header};
         uform_status_t status = uform_success_k;
