@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import numpy as np
@@ -44,6 +45,8 @@ def supported_classes() -> list[uform.CPUClass]:
 
 
 CLASSES = supported_classes()
+# tests/test_sapphire.py runs this file over an emulator, which is slow.
+IS_EMULATED = "UFORM_ASSUME_CPU_CLASS" in os.environ
 
 
 class Case:
@@ -53,12 +56,16 @@ class Case:
         self.configuration = CONFIGURATIONS[name]
         self.path = f"{folder}/{name}.safetensors"
         Oracle.random(self.configuration, seed=7).save(self.path)
-        self.oracles: dict[bool, Oracle] = {}
+        self.texts = texts_up_to(self.configuration.context)
+        self.expected: dict[bool, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
-    def oracle(self, e4m3: bool = False) -> Oracle:
-        if e4m3 not in self.oracles:
-            self.oracles[e4m3] = Oracle.from_checkpoint(self.path, dtype=torch.float64, e4m3=e4m3)
-        return self.oracles[e4m3]
+    def oracle(self, e4m3: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Embeddings, states and token vectors of `texts` in float64, computed once."""
+        if e4m3 not in self.expected:
+            oracle = Oracle.from_checkpoint(self.path, dtype=torch.float64, e4m3=e4m3)
+            embeddings, states, vectors = oracle.encode_texts(self.texts)
+            self.expected[e4m3] = (embeddings.numpy(), torch.cat(states).numpy(), torch.cat(vectors).numpy())
+        return self.expected[e4m3]
 
     def model(self, **options: object) -> uform.Model:
         return uform.Model.load_ram(self.path, **options)
@@ -100,18 +107,18 @@ def encode(receiver, texts, **options) -> tuple[np.ndarray, np.ndarray, np.ndarr
 @pytest.mark.parametrize("cpu_class", CLASSES, ids=lambda cpu_class: cpu_class.name)
 @pytest.mark.parametrize("quantization", [uform.Scalar.BF16, uform.Scalar.E4M3], ids=lambda scalar: scalar.name)
 def test_every_class_agrees_with_the_oracle(case: Case, cpu_class: uform.CPUClass, quantization: uform.Scalar) -> None:
-    texts = texts_up_to(case.configuration.context)
+    texts = case.texts
     model = case.model(cpu_class=cpu_class, quantization=quantization)
     assert model.describe().cpu_class == cpu_class
     embeddings, states, token_vectors, offsets = encode(model, texts)
     assert offsets.tolist() == np.cumsum([0, *map(len, texts)]).tolist()
 
     # Against the oracle on the same (quantized) weights: rounding of activations alone.
-    of_embeddings, of_states, of_vectors = case.oracle(e4m3=quantization == uform.Scalar.E4M3).encode_texts(texts)
+    of_embeddings, of_states, of_vectors = case.oracle(e4m3=quantization == uform.Scalar.E4M3)
     expected = {
-        "embeddings": (embeddings, np.asarray(of_embeddings), 0.01),
-        "states": (states, np.concatenate([np.asarray(rows) for rows in of_states]), 0.06),
-        "token_vectors": (token_vectors, np.concatenate([np.asarray(rows) for rows in of_vectors]), 0.02),
+        "embeddings": (embeddings, of_embeddings, 0.01),
+        "states": (states, of_states, 0.06),
+        "token_vectors": (token_vectors, of_vectors, 0.02),
     }
     for name, (rows, reference, tolerance) in expected.items():
         assert cosines(rows, reference).min() >= 0.9999, name
@@ -120,18 +127,15 @@ def test_every_class_agrees_with_the_oracle(case: Case, cpu_class: uform.CPUClas
     assert np.allclose(np.linalg.norm(token_vectors, axis=1), 1, atol=1e-5)
 
     if quantization == uform.Scalar.E4M3:
-        # Against the weights as stored: what quantization costs on top.
-        stored = np.asarray(case.oracle().encode_texts(texts)[0])
-        assert cosines(embeddings, stored).min() >= 0.99
+        # Against the weights as stored: what quantization costs on top. Fewer terms a sum average out less of it.
+        assert cosines(embeddings, case.oracle()[0]).min() >= (0.999 if case.configuration.hidden > 64 else 0.998)
 
 
 def test_f32_classes_are_close_to_exact(case: Case) -> None:
-    texts = texts_up_to(case.configuration.context)
-    expected = np.asarray(case.oracle().encode_texts(texts)[0])
     for cpu_class in CLASSES:
         if cpu_class in (uform.CPUClass.SERIAL, uform.CPUClass.HASWELL, uform.CPUClass.SKYLAKE):
-            embeddings = encode(case.model(cpu_class=cpu_class), texts)[0]
-            assert np.abs(embeddings - expected).max() <= 2e-3, cpu_class.name
+            embeddings = encode(case.model(cpu_class=cpu_class), case.texts)[0]
+            assert np.abs(embeddings - case.oracle()[0]).max() <= 2e-3, cpu_class.name
 
 
 @pytest.mark.parametrize("cpu_class", CLASSES, ids=lambda cpu_class: cpu_class.name)
@@ -139,15 +143,18 @@ def test_the_same_item_gives_the_same_bits(wide: Case, cpu_class: uform.CPUClass
     """257 texts alone, together, shuffled, on any number of threads, blocking or deferred."""
     random.seed(3)
     lengths = [random.choice([1, 2, 7, 30, 31, 33, 64, 90, 150, 260]) for _ in range(256)] + [600]
+    teams: tuple[int | None, ...] = (None, 1, 2, 3, 5)
     if cpu_class == uform.CPUClass.SERIAL:
-        lengths = lengths[:40] + [300]
+        lengths = lengths[:24] + [200]
+    if IS_EMULATED:
+        lengths, teams = [1, 17, 33, 64], (None, 2)
     texts = [random.randbytes(length) for length in lengths]
     model = wide.model(cpu_class=cpu_class)
     alone = [encode(model, [text]) for text in texts]
 
     order = list(range(len(texts)))
     random.shuffle(order)
-    for threads in (None, 1, 2, 3, 5):
+    for threads in teams:
         receiver = model if threads is None else model.on(uform.Executor.for_ram(threads))
         embeddings, states, vectors, offsets = encode(receiver, [texts[index] for index in order])
         for place, index in enumerate(order):
@@ -161,7 +168,7 @@ def test_the_same_item_gives_the_same_bits(wide: Case, cpu_class: uform.CPUClass
     assert np.array_equal(np.asarray(deferred.embeddings), np.concatenate([one[0] for one in alone]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.binary(max_size=120), max_size=12), threads=st.sampled_from([1, 2, 4]))
 def test_batches_are_their_items(wide: Case, texts: list[bytes], threads: int) -> None:
     model = shared_model(wide)
@@ -191,7 +198,7 @@ def shared_executor(threads: int) -> uform.Executor:
     return EXECUTORS[threads]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(max_size=40), min_size=1, max_size=8))
 def test_sequences_and_tapes_give_the_same(wide: Case, texts: list[str]) -> None:
     model = shared_model(wide)

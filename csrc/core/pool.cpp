@@ -19,12 +19,16 @@ constexpr auto grinding_yield_k = std::chrono::microseconds(50);
 /** Of moves away from slot 0's core: two executors on the same cores must not chase each other. */
 constexpr auto move_interval_k = std::chrono::milliseconds(1);
 
-/** Signals are the business of the program's own threads: a thread that is made under this takes none. */
+/**
+ *  Signals are the business of the program's own threads: a thread that is made under this takes none but those of its
+ *  own faults, which would end the process unheard if they were blocked.
+ */
 class signals_blocked_t {
   public:
     signals_blocked_t() noexcept {
         sigset_t all;
         sigfillset(&all);
+        for (int fault : {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
         pthread_sigmask(SIG_SETMASK, &all, &saved_);
     }
     ~signals_blocked_t() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
