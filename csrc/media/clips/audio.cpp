@@ -46,7 +46,7 @@ uint8_t const *flac_header(AVCodecParameters const &parameters) noexcept {
 uint64_t flac_samples(uint8_t const *data, size_t length) noexcept {
     if (length < 6) return 0;
     unsigned const code = data[2] >> 4;
-    if (code == 1) return 192;
+    if (code < 2) return code * 192; // 0 is reserved.
     if (code < 6) return 576u << (code - 2) & 0xffff;
     if (code > 7) return 256u << (code - 8);
     // The length follows a number that is coded as in UTF-8.

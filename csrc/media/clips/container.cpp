@@ -51,8 +51,8 @@ file_t table(file_t boxes, char const *type) noexcept {
     return {};
 }
 
-/** A track cannot have more samples than the file has bytes, however few bytes it takes to claim them. */
-uform_status_t check_samples(file_t boxes, size_t file_length, fault_t &fault) noexcept {
+/** How many samples the tables of a track claim. */
+uint64_t claimed_samples(file_t boxes) noexcept {
     uint64_t samples = 0;
     for (char const *type : {"stsz", "stz2"})
         if (file_t const sizes = table(boxes, type); sizes.length >= 8)
@@ -61,23 +61,23 @@ uform_status_t check_samples(file_t boxes, size_t file_length, fault_t &fault) n
     for (char const *type : {"stco", "co64"})
         if (file_t const offsets = table(boxes, type); offsets.length >= 4)
             chunks = std::max(chunks, std::min<uint64_t>(big_endian(offsets.data, 4), offsets.length / 4));
-    if (file_t const runs = table(boxes, "stsc"); runs.length >= 4) {
-        size_t const count = std::min<size_t>(big_endian(runs.data, 4), (runs.length - 4) / 12);
-        uint64_t in_chunks = 0;
-        for (size_t index = 0; index != count && in_chunks <= file_length; ++index) {
-            uint8_t const *const run = runs.data + 4 + 12 * index;
-            uint64_t const first = big_endian(run, 4);
-            uint64_t const end = index + 1 != count ? std::min(chunks + 1, big_endian(run + 12, 4)) : chunks + 1;
-            if (end > first) in_chunks += (end - first) * big_endian(run + 4, 4);
-        }
-        samples = std::max(samples, in_chunks);
+    file_t const runs = table(boxes, "stsc");
+    if (runs.length < 4) return samples;
+    size_t const count = std::min<size_t>(big_endian(runs.data, 4), (runs.length - 4) / 12);
+    uint64_t in_chunks = 0;
+    for (size_t index = 0; index != count && in_chunks <= UINT32_MAX; ++index) {
+        uint8_t const *const run = runs.data + 4 + 12 * index;
+        uint64_t const first = big_endian(run, 4);
+        uint64_t const end = index + 1 != count ? std::min(chunks + 1, big_endian(run + 12, 4)) : chunks + 1;
+        if (end > first) in_chunks += std::min<uint64_t>(end - first, UINT32_MAX) * big_endian(run + 4, 4);
     }
-    if (samples <= file_length) return uform_success_k;
-    return refuse(fault, uform_malformed_k, "a track claims more samples than the file has bytes");
+    return std::max(samples, in_chunks);
 }
 
-uform_status_t check_boxes(file_t file, size_t file_length, int depth, fault_t &fault) noexcept {
-    for (size_t offset = 0; file.length - offset >= 8;) {
+/** All samples together cannot be more than the file's bytes, however few bytes it takes to claim them. */
+uform_status_t check_boxes(file_t file, int depth, uint64_t &samples_left, fault_t &fault) noexcept {
+    size_t offset = 0;
+    while (file.length - offset >= 8) {
         size_t const left = file.length - offset;
         uint8_t const *const box = file.data + offset, *const type = box + 4;
         uint64_t size = big_endian(box, 4);
@@ -91,18 +91,20 @@ uform_status_t check_boxes(file_t file, size_t file_length, int depth, fault_t &
             return named ? truncated(fault, "last box") : uform_success_k;
         }
         file_t const contents {box + header, size_t(size) - header};
-        uform_status_t status = uform_success_k;
-        if (one_of(type, {"stbl"})) status = check_samples(contents, file_length, fault);
-        else if (one_of(type, {"moov", "trak", "mdia", "minf", "edts"}) && depth < most_box_depth_k)
-            status = check_boxes(contents, file_length, depth + 1, fault);
-        else if (one_of(type, {"elst"}) && contents.length >= 8 &&
-                 big_endian(contents.data + 4, 4) > most_track_edits_k)
-            status = refuse(fault, uform_malformed_k, "a track is edited more than %llu times",
-                            static_cast<unsigned long long>(most_track_edits_k));
-        if (status) return status;
+        uint64_t samples = 0;
+        if (one_of(type, {"stbl"})) samples = claimed_samples(contents);
+        else if (one_of(type, {"trun"}) && contents.length >= 8) samples = big_endian(contents.data + 4, 4);
+        if (samples > samples_left)
+            return refuse(fault, uform_malformed_k, "its tracks claim more samples than the file has bytes");
+        samples_left -= samples;
+        if (one_of(type, {"elst"}) && contents.length >= 8 && big_endian(contents.data + 4, 4) > most_track_edits_k)
+            return refuse(fault, uform_malformed_k, "a track is edited more than %llu times",
+                          static_cast<unsigned long long>(most_track_edits_k));
+        if (one_of(type, {"moov", "trak", "mdia", "minf", "edts", "moof", "traf"}) && depth < most_box_depth_k)
+            if (uform_status_t const status = check_boxes(contents, depth + 1, samples_left, fault)) return status;
         offset += size_t(size);
     }
-    return uform_success_k;
+    return depth == 0 && offset != file.length ? truncated(fault, "last box") : uform_success_k;
 }
 
 // RFC 8794: elements of an identifier, a size and contents, the first two of variable length.
@@ -197,8 +199,11 @@ uform_status_t check_ogg(file_t file, fault_t &fault) noexcept {
 } // namespace
 
 uform_status_t tell_container(file_t file, container_t &container, fault_t &fault) noexcept {
-    if (starts(file, 4, "ftyp") || starts(file, 4, "moov") || starts(file, 4, "mdat"))
-        return container = container_t::mov_k, check_boxes(file, file.length, 0, fault);
+    if (starts(file, 4, "ftyp") || starts(file, 4, "moov") || starts(file, 4, "mdat")) {
+        container = container_t::mov_k;
+        uint64_t samples_left = file.length;
+        return check_boxes(file, 0, samples_left, fault);
+    }
     if (starts(file, 0, "\x1a\x45\xdf\xa3")) return container = container_t::matroska_k, check_matroska(file, fault);
     if ((starts(file, 0, "RIFF") || starts(file, 0, "RF64")) && starts(file, 8, "WAVE"))
         return container = container_t::wav_k, check_wav(file, fault);
