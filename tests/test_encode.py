@@ -8,10 +8,11 @@ import random
 import numpy as np
 import pytest
 import torch
-import uform
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import Configuration, Oracle
+
+import uform
+from tests.oracle import Configuration, Oracle
 
 ALL = uform.Outputs.EMBEDDINGS | uform.Outputs.STATES | uform.Outputs.TOKEN_VECTORS
 
@@ -145,7 +146,7 @@ def test_the_same_item_gives_the_same_bits(wide: Case, cpu_class: uform.CPUClass
     lengths = [random.choice([1, 2, 7, 30, 31, 33, 64, 90, 150, 260]) for _ in range(256)] + [600]
     teams: tuple[int | None, ...] = (None, 1, 2, 3, 5)
     if cpu_class == uform.CPUClass.SERIAL:
-        lengths = lengths[:24] + [200]
+        lengths = [*lengths[:24], 200]
     if IS_EMULATED:
         lengths, teams = [1, 17, 33, 64], (None, 2)
     texts = [random.randbytes(length) for length in lengths]
@@ -323,7 +324,7 @@ def test_progress_stops_a_call(wide: Case) -> None:
         # The arena and the executor serve the next call.
         assert len(receiver.text_encode(["next"], arena).embeddings) == 1
 
-        class Stop(Exception):  # noqa: N818
+        class Stop(Exception):
             pass
 
         def stop(completed: int, total: int, error: type[Exception] = Stop) -> None:

@@ -103,7 +103,7 @@ class text_choose_call_t final : public text_call_t {
 
     py::object result() override {
         publish_stats();
-        return py::cast(rows_tape_t(arena_, probabilities_));
+        return py::cast(rows_tape_t(arena_, probabilities_, true));
     }
 
   private:
@@ -160,7 +160,7 @@ void bind_text_verbs(py::class_<receiver_type_> &receiver, py::object const &def
         "choices: as many items as texts, each the legal bytes, at least one and none twice; of a str, ASCII alone.\n"
         "temperature_groups: a question type per text, below the model's `choice_temperature_groups`; None: all "
         "zero.\n\n"
-        "Answers a RowsTape of (choices, 1) in F32, whatever the weights are: item `i` sums to one, in the order of "
+        "Answers a RowsTape of (choices,) in F32, whatever the weights are: item `i` sums to one, in the order of "
         "its\n"
         "choices.\n\n"
         "Raises what `text_encode` does, ShapeMismatchError (as many choices and groups as texts), UnsupportedError "

@@ -51,8 +51,8 @@ py::object as_array(py::object const &self, py::object const &dtype, py::object 
 
 } // namespace
 
-arena_buffer_t::arena_buffer_t(arena_handle_t arena, uform_rows_t const &rows) noexcept
-    : arena_(std::move(arena)), rows_(rows), format_(rows.scalar == uform_f32_k ? "f" : "B"),
+arena_buffer_t::arena_buffer_t(arena_handle_t arena, uform_rows_t const &rows, bool is_flat) noexcept
+    : arena_(std::move(arena)), rows_(rows), is_flat_(is_flat), format_(rows.scalar == uform_f32_k ? "f" : "B"),
       item_bytes_(rows.scalar == uform_f32_k ? sizeof(float) : 1) {
     shape_[0] = static_cast<Py_ssize_t>(rows.rows);
     shape_[1] = static_cast<Py_ssize_t>(rows.row_bytes) / item_bytes_;
@@ -62,7 +62,7 @@ arena_buffer_t::arena_buffer_t(arena_handle_t arena, uform_rows_t const &rows) n
 
 arena_buffer_t::arena_buffer_t(arena_handle_t arena, uint64_t generation, size_t const *offsets, size_t count) noexcept
     : arena_(std::move(arena)), rows_ {const_cast<size_t *>(offsets), count, 1, sizeof(size_t), {}, generation},
-      is_offsets_(true), format_(size_format_k), item_bytes_(sizeof(size_t)),
+      is_offsets_(true), is_flat_(true), format_(size_format_k), item_bytes_(sizeof(size_t)),
       shape_ {static_cast<Py_ssize_t>(count), 1}, strides_ {sizeof(size_t), sizeof(size_t)} {}
 
 void arena_buffer_t::check() const {
@@ -72,7 +72,7 @@ void arena_buffer_t::check() const {
 }
 
 py::tuple arena_buffer_t::shape() const {
-    if (is_offsets_) return py::make_tuple(rows_.rows);
+    if (is_flat_) return py::make_tuple(rows_.rows);
     return py::make_tuple(rows_.rows, rows_.columns);
 }
 
@@ -80,7 +80,7 @@ arena_buffer_t arena_buffer_t::slice(size_t begin, size_t end) const noexcept {
     uform_rows_t rows = rows_;
     rows.data = static_cast<char *>(rows.data) + begin * rows.row_bytes;
     rows.rows = end - begin;
-    return {arena_, rows};
+    return {arena_, rows, is_flat_};
 }
 
 void arena_buffer_t::export_to(PyObject *owner, Py_buffer *view, int flags) {
@@ -88,7 +88,7 @@ void arena_buffer_t::export_to(PyObject *owner, Py_buffer *view, int flags) {
         PyErr_SetString(PyExc_BufferError, reason);
         throw py::error_already_set();
     };
-    int const dimensions = is_offsets_ ? 1 : 2;
+    int const dimensions = is_flat_ ? 1 : 2;
     if (is_offsets_ && (flags & PyBUF_WRITABLE)) refuse("offsets are read-only");
     bool const is_fortran = dimensions == 1 || shape_[0] <= 1 || shape_[1] <= 1;
     if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !is_fortran) refuse("rows are C-contiguous");
@@ -112,8 +112,8 @@ void arena_buffer_t::export_to(PyObject *owner, Py_buffer *view, int flags) {
 
 void arena_buffer_t::release(Py_buffer *) noexcept { uform_arena_unpin(arena_.get()); }
 
-rows_tape_t::rows_tape_t(arena_handle_t arena, uform_rows_tape_t const &tape) noexcept
-    : rows(arena, tape.rows), offsets(arena, tape.rows.generation, tape.offsets, tape.count + 1) {}
+rows_tape_t::rows_tape_t(arena_handle_t arena, uform_rows_tape_t const &tape, bool is_flat) noexcept
+    : rows(arena, tape.rows, is_flat), offsets(arena, tape.rows.generation, tape.offsets, tape.count + 1) {}
 
 arena_buffer_t rows_tape_t::item(py::ssize_t index) const {
     rows.check();

@@ -11,8 +11,8 @@ namespace uform::python {
 /** Memory of an arena, of one generation. Exporting it pins the arena. */
 class arena_buffer_t {
   public:
-    /** Rows of an output. */
-    arena_buffer_t(arena_handle_t arena, uform_rows_t const &rows) noexcept;
+    /** Rows of an output; `is_flat`: of one column, which is no axis of its own. */
+    arena_buffer_t(arena_handle_t arena, uform_rows_t const &rows, bool is_flat = false) noexcept;
     /** Offsets of an output; not to be written, since items are found by them. */
     arena_buffer_t(arena_handle_t arena, uint64_t generation, size_t const *offsets, size_t count) noexcept;
 
@@ -37,6 +37,7 @@ class arena_buffer_t {
     arena_handle_t arena_;
     uform_rows_t rows_;
     bool is_offsets_ = false;
+    bool is_flat_ = false;
     char const *format_;
     Py_ssize_t item_bytes_;
     Py_ssize_t shape_[2];
@@ -48,7 +49,7 @@ struct rows_tape_t {
     arena_buffer_t rows;
     arena_buffer_t offsets;
 
-    rows_tape_t(arena_handle_t arena, uform_rows_tape_t const &tape) noexcept;
+    rows_tape_t(arena_handle_t arena, uform_rows_tape_t const &tape, bool is_flat = false) noexcept;
 
     size_t count() const noexcept { return offsets.rows().rows - 1; }
     /** Rows of an item; counted from the end where it is negative. IndexError where there is none. */
