@@ -180,6 +180,22 @@ def test_ties_rank_by_place_whatever_the_batch(cli: Uform, tmp_path: Path, batch
     assert [place for place, _ in result.matches] == [f"{path}:{line}" for line in expected]
 
 
+def test_distinct_texts_are_printed_once(cli: Uform, tmp_path: Path) -> None:
+    path = tmp_path / "same.txt"
+    path.write_text("other\nsame\nsame\nother\n same\nsamey\n")
+    result = cli("search", "same", path, "--distinct", "--batch", "1", "--rerank", "5")
+    assert sorted(place for place, _ in result.matches) == [f"{path}:{line}" for line in (1, 2, 6)]
+    assert result.matches[0] == (f"{path}:2", "same")
+
+
+def test_long_texts_are_printed_in_part(cli: Uform, tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("word " * 1000)
+    assert len(cli("search", "word", path).out) > 5000
+    assert len(cli("search", "word", path, "--unit", "paragraph").out) == 241
+    assert len(cli("search", "word", path, "--unit", "file", "--json").records[0]["text"]) == 4999
+
+
 def test_results_do_not_depend_on_batch_nor_threads(cli: Uform, tmp_path: Path) -> None:
     path = tmp_path / "many.txt"
     path.write_text("".join(f"line {number} {'x' * (number % 50)}\n" for number in range(500)))
@@ -629,14 +645,17 @@ def test_memory_does_not_grow_with_the_corpus(checkpoint: str, tmp_path: Path, c
 # The parts
 
 
-@given(st.lists(st.integers(-3, 3)), st.integers(1, 8), st.integers(1, 5))
-def test_best_is_a_stable_sort(scores: list[int], count: int, batch: int) -> None:
-    items = [Item("file", line, b"") for line in range(1, len(scores) + 1)]
-    best = Best(count)
+@given(st.lists(st.integers(-9, 9)), st.integers(1, 8), st.integers(1, 5), st.booleans())
+def test_best_is_a_stable_sort(scores: list[int], count: int, batch: int, distinct: bool) -> None:
+    items = [Item("file", line, b"%d" % score) for line, score in enumerate(scores, 1)]
+    best = Best(count, distinct)
     for start in range(0, len(items), batch):
         best.add(items[start : start + batch], np.array(scores[start : start + batch], np.float64))
     order = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
+    if distinct:
+        order = [index for index in order if index == scores.index(scores[index])]
     assert [match.item.line for match in best.ranked()] == [index + 1 for index in order[:count]]
+    assert len(best._texts) <= count
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 2**32 - 1))

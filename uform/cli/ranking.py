@@ -24,10 +24,12 @@ class Match(NamedTuple):
 
 
 class Best:
-    """Keeps the `count` best matches of a stream of any length."""
+    """Keeps the `count` best matches of a stream of any length. `distinct` keeps only the first of equal texts."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, distinct: bool = False) -> None:
         self._count = count
+        self._distinct = distinct
+        self._texts: set[bytes] = set()
         self._heap: list[Match] = []
         self._seen = 0
 
@@ -37,10 +39,15 @@ class Best:
         for index in map(int, np.flatnonzero(scores > least)):
             score = float(scores[index])
             match = Match(score, -(self._seen + index), items[index], score)
+            if self._distinct:
+                # Equal texts have equal scores, so that one which was dropped is not good enough when it comes again.
+                if match.item.data in self._texts:
+                    continue
+                self._texts.add(match.item.data)
             if len(self._heap) < self._count:
                 heapq.heappush(self._heap, match)
             else:
-                heapq.heappushpop(self._heap, match)
+                self._texts.discard(heapq.heappushpop(self._heap, match).item.data)
         self._seen += len(items)
 
     def ranked(self) -> list[Match]:

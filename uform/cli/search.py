@@ -18,6 +18,8 @@ from uform.cli.encoding import Encoder, Totals
 from uform.cli.ranking import Best, Match, dot_products, late_interaction
 from uform.cli.settings import Settings, json_option, progress_option, with_settings
 
+LONGEST_EXCERPT = 240
+
 
 @click.command(short_help="Find the texts that are nearest to a query.")
 @click.argument("arguments", nargs=-1, metavar="[QUERY] [PATH]...")
@@ -38,6 +40,7 @@ from uform.cli.settings import Settings, json_option, progress_option, with_sett
     metavar="N",
     help="Rank the best N, or --top if more, anew: token by token (late interaction).",
 )
+@click.option("--distinct", is_flag=True, help="Print equal texts once, at the first place.")
 @json_option
 @click.option("--binary", is_flag=True, help="Read files with NUL bytes, too.")
 @click.option("--hidden", is_flag=True, help="Read what is hidden in folders, too.")
@@ -51,6 +54,7 @@ def search(
     top: int,
     unit: str,
     rerank: int,
+    distinct: bool,
     as_json: bool,
     binary: bool,
     hidden: bool,
@@ -72,11 +76,15 @@ def search(
     if rerank:
         encoder.shape("token_vectors", uform.Scalar.F32)
     corpus = Corpus(paths, lambda path: UNITS[unit](encoder.limit), binary=binary, hidden=hidden)
-    matches = _search(encoder, texts, corpus, max(top, rerank), progress, totals)
+    best = [Best(max(top, rerank), distinct) for _ in texts]
+    matches = _search(encoder, texts, corpus, best, progress, totals)
     if rerank:
         matches = _reranked(encoder, texts, matches)
     for text, found in zip(texts, matches, strict=True):
-        _print(text, found[:top], several=len(texts) > 1, as_json=as_json)
+        if as_json:
+            _print_json(text, found[:top])
+        else:
+            _print(text, found[:top], heading=len(texts) > 1, lines=unit == "line")
     status = _report(encoder, corpus, totals)
     if not totals.items:
         raise Failure("there is no text to search")
@@ -110,10 +118,14 @@ def _queries_and_paths(
 
 
 def _search(
-    encoder: Encoder, queries: Sequence[str], corpus: Corpus, count: int, progress: bool | None, totals: Totals
+    encoder: Encoder,
+    queries: Sequence[str],
+    corpus: Corpus,
+    best: Sequence[Best],
+    progress: bool | None,
+    totals: Totals,
 ) -> list[list[Match]]:
     wanted = list(_encoded(encoder, _query_items(queries), "embeddings"))
-    best = [Best(count) for _ in queries]
     with bar(progress, corpus.size) as shown:
         for items, surface in encoder.encode(_texts(corpus), "embeddings", uform.Scalar.F32, totals):
             for query, kept in zip(wanted, best, strict=True):
@@ -149,23 +161,25 @@ def _query_items(queries: Sequence[str]) -> list[Item]:
     return [Item("query", 0, os.fsencode(query).strip()) for query in queries]
 
 
-def _print(query: str, matches: Sequence[Match], *, several: bool, as_json: bool) -> None:
-    columns = terminal_columns()
-    if several and not as_json:
-        click.echo(b"# " + readable(os.fsencode(query)).encode("utf-8"))
+def _print_json(query: str, matches: Sequence[Match]) -> None:
     for rank, match in enumerate(matches, 1):
         item = match.item
-        if as_json:
-            record = {"query": query, "rank": rank, "score": match.score, "similarity": match.similarity}
-            record |= {"path": item.path, "line": item.line or None, "text": item.data.decode("utf-8", "replace")}
-            click.echo(json_line(record))
-        else:
-            start = f"{match.score:7.4f}  "
-            text = readable(item.data)
-            if columns is not None:
-                text = clip(text, max(columns - len(start) - len(item.place) - 2, columns // 3))
-            click.echo(start.encode() + place_bytes(item.place) + b"  " + text.encode("utf-8"))
-    if several and not as_json:
+        record = {"query": query, "rank": rank, "score": match.score, "similarity": match.similarity}
+        record |= {"path": item.path, "line": item.line or None, "text": item.data.decode("utf-8", "replace")}
+        click.echo(json_line(record))
+
+
+def _print(query: str, matches: Sequence[Match], *, heading: bool, lines: bool) -> None:
+    """A line a match: on a terminal as much as fits, elsewhere whole lines, and the start of longer texts."""
+    columns = terminal_columns() or (None if lines else LONGEST_EXCERPT)
+    if heading:
+        click.echo(b"# " + readable(os.fsencode(query)).encode())
+    for match in matches:
+        start, place, text = f"{match.score:7.4f}  ", match.item.place, readable(match.item.data)
+        if columns is not None:
+            text = clip(text, max(columns - len(start) - len(place) - 2, columns // 3))
+        click.echo(start.encode() + place_bytes(place) + b"  " + text.encode())
+    if heading:
         click.echo()
 
 
