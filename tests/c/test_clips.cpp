@@ -127,7 +127,8 @@ static int measure(std::string const &path) {
             continue;
         }
         auto const audio = listen(bytes, 16000, size_t(1) << 28);
-        if (audio.status) return std::fprintf(stderr, "%s\n%s\n", video.fault.message, audio.fault.message), 1;
+        if (audio.status)
+            return std::fprintf(stderr, "%s: %s; %s\n", path.c_str(), video.fault.message, audio.fault.message), 1;
         std::printf("%.1f seconds of sound, %.0f a second\n", double(audio.samples.size()) / 16000,
                     double(audio.samples.size()) / 16000 / seconds());
     }

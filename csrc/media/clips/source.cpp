@@ -194,7 +194,9 @@ uform_status_t source_t::open_decoder(limits_t const &limits, decoder_ptr_t &dec
     if (code < 0) return refuse_code(fault, code, "opening the decoder");
     decoder->pkt_timebase = track_->time_base;
     decoder->thread_count = 1;
-    decoder->err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE;
+    // A video that was cut out of a longer one lacks frames that its first ones refer to, and is no worse for it. This
+    // decoder would stop there; it marks the frames that do not decode anyway.
+    decoder->err_recognition = codec->id == AV_CODEC_ID_H264 ? 0 : AV_EF_CRCCHECK | AV_EF_EXPLODE;
     decoder->max_pixels = int64_t(std::min(limits.pixels, limits.bytes / decoder_bytes_per_pixel_k));
     decoder->max_samples = most_frame_samples_k;
     code = avcodec_open2(decoder.get(), codec, nullptr);

@@ -9,6 +9,8 @@ namespace uform {
 namespace {
 
 constexpr size_t most_packets_k = size_t(1) << 20;
+/** Times that far off are noise, and would round badly. */
+constexpr double most_seconds_k = 1e9;
 /** Decoders reorder by 16 frames at the most: so many in a row that are late tell that no earlier one will follow. */
 constexpr size_t late_packets_k = 64;
 
@@ -58,11 +60,11 @@ uform_status_t timeline_t::scan(source_t &source, sampling_t sampling, limits_t 
         bool ended = false;
         if (uform_status_t const status = source.next(*packet, ended, fault)) return status;
         if (ended) break;
-        if ((packet->flags & AV_PKT_FLAG_DISCARD) || !packet->size) continue;
-        // Without a time of showing, frames are shown as they are stored.
-        int64_t const time = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
-        if (time == AV_NOPTS_VALUE || std::abs(double(time) * unit) > 1e12)
-            return refuse(fault, uform_malformed_k, "a frame without a time");
+        // Frames without a time lie before the beginning, for others to refer to.
+        int64_t const time = packet->pts;
+        if ((packet->flags & AV_PKT_FLAG_DISCARD) || !packet->size || time == AV_NOPTS_VALUE) continue;
+        if (std::abs(double(time) * unit) > most_seconds_k)
+            return refuse(fault, uform_malformed_k, "a frame at %g seconds", double(time) * unit);
         if (times.size() == most_packets_k)
             return refuse(fault, uform_malformed_k, "more than %zu frames", most_packets_k);
         if (!times.push(time)) return refuse_code(fault, AVERROR(ENOMEM), "reading");
@@ -73,7 +75,7 @@ uform_status_t timeline_t::scan(source_t &source, sampling_t sampling, limits_t 
                           static_cast<unsigned long long>(limits.seconds));
         late = double(time - first) * unit > wanted ? late + 1 : 0;
     }
-    if (!times.size()) return refuse(fault, uform_malformed_k, "no frames in it");
+    if (!times.size()) return refuse(fault, uform_malformed_k, "no frames with a time in it");
 
     std::sort(times.begin(), times.end());
     int64_t *const end = std::unique(times.begin(), times.end());

@@ -29,8 +29,11 @@ class picker_t {
 
     /** Takes the frame in the room: what was due before it gets the frame before, or this one when it is the first. */
     uform_status_t take(fault_t &fault) noexcept {
+        // The damage spreads to the frames that refer to it.
+        if (frame_->decode_error_flags) return refuse(fault, uform_malformed_k, "a frame is damaged");
+        int64_t const time = frame_->pts;
+        if (time == AV_NOPTS_VALUE) return uform_success_k;
         ++number_;
-        int64_t const time = frame_->pts != AV_NOPTS_VALUE ? frame_->pts : frame_->pkt_dts;
         while (!done() && timeline_.pick(written_) <= time) {
             bool const due = timeline_.pick(written_) == time || number_ == 1;
             uform_status_t const status = due ? write(*frame_, number_, fault) : write(*held_, number_ - 1, fault);
