@@ -1,4 +1,4 @@
-"""`text_encode` against the oracle, in every CPU class of the machine, and the promises about bits, padding and surprises."""
+"""`text_encode` against the oracle, in every CPU class of the machine, and the promises that the library makes."""
 
 from __future__ import annotations
 
