@@ -33,7 +33,7 @@ def test_python_blocks(checkpoint: str, monkeypatch: pytest.MonkeyPatch, capsys:
         exec(compile(block, f"README.md, Python block {index}", "exec"), session)
     printed = capsys.readouterr().out
     if is_default:
-        assert "GIMP retouches photographs" in printed.splitlines()[0]
+        assert "diffutils compares files line by line" in printed.splitlines()[0]
 
 
 def test_c_block(checkpoint: str, tmp_path: Path) -> None:

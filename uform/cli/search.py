@@ -66,7 +66,7 @@ def search(
     may be larger than memory. Equal scores rank by place.
 
     \b
-      uform search "edit photos" packages.txt
+      uform search "compare two files" notes.txt
       apropos . | uform search "copy files to another machine"
       uform search --unit paragraph --top 3 "how do I build it" docs README.md
     """
