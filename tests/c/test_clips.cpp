@@ -261,6 +261,37 @@ static void recordings_are_cut_where_asked() {
     CHECK(listen(read_file("tone_16000.wav"), 0).status == uform_invalid_argument_k);
 }
 
+/** A file of mono float samples. */
+static bytes_t wav(uint32_t rate, std::vector<float> const &samples) {
+    uint32_t const length = uint32_t(samples.size() * sizeof(float));
+    uint32_t const header[] = {0x46464952, 36 + length, 0x45564157, 0x20746d66, 16,    0x00010003,
+                               rate,       rate * 4,    0x00200004, 0x61746164, length}; // "RIFF", "WAVEfmt ", "data"
+    bytes_t bytes(sizeof(header) + length);
+    std::memcpy(bytes.data(), header, sizeof(header));
+    if (length) std::memcpy(bytes.data() + sizeof(header), samples.data(), length);
+    return bytes;
+}
+
+static void short_recordings_change_their_rate() {
+    for (uint32_t rate : {1000u, 8000u, 11025u, 22050u, 44100u, 48000u, 96000u, 768000u})
+        for (size_t count : {1, 2, 3, 10, 33, 100, 1000}) {
+            decoded_audio_t const audio = listen(wav(rate, std::vector<float>(count, 0.5f)));
+            CHECK(!audio.status && audio.samples.size() == (count * 16000 + rate - 1) / rate);
+            size_t const off = size_t(std::count_if(audio.samples.begin(), audio.samples.end(),
+                                                    [](float value) { return std::fabs(value - 0.5f) > 1e-3f; }));
+            CHECK(off == 0);
+        }
+}
+
+static void what_a_lower_rate_cannot_hold_is_silent() {
+    std::vector<float> high(48000);
+    for (size_t index = 0; index != high.size(); ++index)
+        high[index] = float(std::sin(2 * std::numbers::pi * 10000 * double(index) / 48000));
+    CHECK(listen(wav(48000, high)).level() < 1e-3);
+    CHECK(listen(wav(999, high)).status == uform_unsupported_layout_k);
+    CHECK(listen(wav(768001, high)).status == uform_unsupported_layout_k);
+}
+
 static void other_formats_are_refused() {
     for (char const *name : {"mpeg4.mp4", "cover.png", "tone.mp3", "pcm_16.wav", "tone.webm", "aac.mp4"}) {
         decoded_video_t const video = decode(read_file(name));
@@ -384,6 +415,8 @@ int main(int count, char **arguments) {
     RUN(colours_are_of_their_matrix_and_range);
     RUN(recordings_are_of_their_lengths);
     RUN(recordings_are_cut_where_asked);
+    RUN(short_recordings_change_their_rate);
+    RUN(what_a_lower_rate_cannot_hold_is_silent);
     RUN(other_formats_are_refused);
     RUN(limits_are_kept);
     RUN(truncated_files_are_malformed);

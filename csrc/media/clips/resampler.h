@@ -25,7 +25,7 @@ class resampler_t {
 
     uform_status_t push(float const *mono, size_t count, fault_t &fault) noexcept;
 
-    /** Writes what the filter still holds: `resampled(pushed)` samples in all, as far as they fit. */
+    /** Writes what the filter still holds back: `resampled(pushed)` samples in all, as far as they fit. */
     uform_status_t finish(fault_t &fault) noexcept;
 
     bool full() const noexcept { return count_ == capacity_; }
@@ -36,12 +36,16 @@ class resampler_t {
         void operator()(SwrContext *context) const noexcept { swr_free(&context); }
     };
 
+    uform_status_t convert(float const *mono, size_t count, fault_t &fault) noexcept;
+
     float *samples_;
     size_t capacity_;
     size_t count_ = 0;
     uint64_t pushed_ = 0;
     uint32_t from_ = 0, to_ = 0;
     std::unique_ptr<SwrContext, release_t> context_; /**< None where the rates are the same. */
+    std::unique_ptr<float[]> last_;                  /**< The last samples that were pushed, `reach_` at the most. */
+    size_t reach_ = 0;                               /**< More than the filter spans. */
 };
 
 } // namespace uform

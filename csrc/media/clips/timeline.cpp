@@ -9,6 +9,8 @@ namespace uform {
 namespace {
 
 constexpr size_t most_packets_k = size_t(1) << 20;
+/** No camera's, and a bound of what a few bytes can make a decoder do. */
+constexpr double most_rate_k = 1000;
 /** Times that far off are noise, and would round badly. */
 constexpr double most_seconds_k = 1e9;
 /** Decoders reorder by 16 frames at the most: so many in a row that are late tell that no earlier one will follow. */
@@ -73,6 +75,8 @@ uform_status_t timeline_t::scan(source_t &source, sampling_t sampling, limits_t 
         if (double(last - first) * unit > double(limits.seconds))
             return refuse(fault, uform_malformed_k, "longer than the limit of %llu seconds",
                           static_cast<unsigned long long>(limits.seconds));
+        if (double(times.size()) > most_rate_k * (1 + double(last - first) * unit))
+            return refuse(fault, uform_malformed_k, "more than %g frames a second", most_rate_k);
         late = double(time - first) * unit > wanted ? late + 1 : 0;
     }
     if (!times.size()) return refuse(fault, uform_malformed_k, "no frames with a time in it");
