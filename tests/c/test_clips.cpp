@@ -306,6 +306,9 @@ static void other_formats_are_refused() {
     CHECK(decode({}).status == uform_malformed_k && listen({}).status == uform_malformed_k);
     CHECK(listen(read_file("not_finite.wav")).status == uform_malformed_k);
     CHECK(listen(bytes_t(1000, 0)).status == uform_unsupported_layout_k);
+    bytes_t picture = read_file("h264.mp4");
+    std::copy_n("avif", 4, picture.begin() + 8);
+    CHECK(decode(picture).status == uform_unsupported_layout_k);
 }
 
 static void limits_are_kept() {

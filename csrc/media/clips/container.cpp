@@ -199,6 +199,9 @@ uform_status_t check_ogg(file_t file, fault_t &fault) noexcept {
 } // namespace
 
 uform_status_t tell_container(file_t file, container_t &container, fault_t &fault) noexcept {
+    // Pictures in the same boxes, by their brand.
+    for (char const *picture : {"ftypheic", "ftypheix", "ftypmif1", "ftypavif"})
+        if (starts(file, 4, picture)) return refuse(fault, uform_unsupported_layout_k, "a picture, not a clip");
     if (starts(file, 4, "ftyp") || starts(file, 4, "moov") || starts(file, 4, "mdat")) {
         container = container_t::mov_k;
         uint64_t samples_left = file.length;
