@@ -1,7 +1,7 @@
 #include "media/clips/mixdown.h"
 
-#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 extern "C" {
 #include <libavutil/samplefmt.h>
@@ -10,22 +10,38 @@ extern "C" {
 namespace uform {
 namespace {
 
-/** `zero` is the value of silence, `scale` the reciprocal of full scale. */
+/** `zero` is the value of silence, `scale` the reciprocal of full scale. `channels_` is 0 for any count of them. */
+template <typename sample_type_, size_t channels_>
+bool mix(AVFrame const &frame, bool planar, double zero, double scale, float *mono) noexcept {
+    size_t const channels = channels_ ? channels_ : size_t(frame.ch_layout.nb_channels);
+    size_t const count = size_t(frame.nb_samples), step = planar ? 1 : channels;
+    double const share = scale / double(channels), silence = zero * double(channels);
+    auto const first = [&](size_t channel) {
+        uint8_t const *const plane = frame.extended_data[planar ? channel : 0];
+        return reinterpret_cast<sample_type_ const *>(plane) + (planar ? 0 : channel);
+    };
+    sample_type_ const *const left = first(0), *const right = first(channels_ == 2);
+    for (size_t index = 0; index != count; ++index) {
+        double sum = double(left[index * step]);
+        if constexpr (channels_ == 2) sum += double(right[index * step]);
+        if constexpr (channels_ == 0)
+            for (size_t channel = 1; channel != channels; ++channel) sum += double(first(channel)[index * step]);
+        mono[index] = float((sum - silence) * share);
+    }
+    if constexpr (std::is_integral_v<sample_type_>) return true;
+    // Zero times what is not finite is no number.
+    float sum = 0;
+    for (size_t index = 0; index != count; ++index) sum += mono[index] * 0;
+    return sum == 0;
+}
+
 template <typename sample_type_>
 bool mix(AVFrame const &frame, bool planar, double zero, double scale, float *mono) noexcept {
-    size_t const channels = size_t(frame.ch_layout.nb_channels), count = size_t(frame.nb_samples);
-    double const share = scale / double(channels);
-    bool finite = true;
-    for (size_t index = 0; index != count; ++index) {
-        double sum = 0;
-        for (size_t channel = 0; channel != channels; ++channel) {
-            uint8_t const *const plane = frame.extended_data[planar ? channel : 0];
-            sum += double(reinterpret_cast<sample_type_ const *>(plane)[planar ? index : index * channels + channel]);
-        }
-        mono[index] = float((sum - zero * double(channels)) * share);
-        finite &= std::isfinite(mono[index]);
+    switch (frame.ch_layout.nb_channels) {
+    case 1: return mix<sample_type_, 1>(frame, planar, zero, scale, mono);
+    case 2: return mix<sample_type_, 2>(frame, planar, zero, scale, mono);
+    default: return mix<sample_type_, 0>(frame, planar, zero, scale, mono);
     }
-    return finite;
 }
 
 } // namespace
