@@ -53,7 +53,7 @@ class deferred_t {
     /** Breaks cycles of references through the call, which is waited for. */
     void clear() noexcept {
         await_outcome();
-        settle();
+        settle(false);
         result_ = exception_ = traceback_ = py::object();
     }
 
@@ -66,19 +66,22 @@ class deferred_t {
         uform_outcome_wait(outcome_);
     }
 
-    /** Takes over what the call came to, and lets go of what it read. */
-    void settle() noexcept {
+    /** Takes over what the call came to, and lets go of what it read. `wanted`: what the verb answers, as well. */
+    void settle(bool wanted = true) noexcept {
         if (settled_) return;
         settled_ = true;
         if (outcome_) uform_outcome_failure(outcome_, &failure_);
         exception_ = call_->progress.exception();
         traceback_ = call_->progress.traceback();
-        try {
-            if (!exception_ && failure_.status == uform_success_k) result_ = call_->result();
-        }
-        catch (py::error_already_set &error) {
-            exception_ = error.value();
-            traceback_ = error.trace();
+        if (!exception_ && failure_.status == uform_success_k) {
+            call_->publish_stats();
+            try {
+                if (wanted) result_ = call_->result();
+            }
+            catch (py::error_already_set &error) {
+                exception_ = error.value();
+                traceback_ = error.trace();
+            }
         }
         // Letting go can run code of Python's, which may come back here.
         std::unique_ptr<call_t> const call = std::move(call_);
@@ -98,7 +101,7 @@ class deferred_t {
             return;
         }
         await_outcome();
-        if (call_) settle();
+        if (call_) settle(false);
         if (exception_ && !observed_) report_exception();
         uform_outcome_free(outcome_);
     }
@@ -107,7 +110,7 @@ class deferred_t {
     void report_exception() const noexcept {
         PyException_SetTraceback(exception_.ptr(), traceback_ ? traceback_.ptr() : Py_None);
         PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception_.ptr())), exception_.ptr());
-        PyErr_WriteUnraisable(call_ ? call_->progress.handler().ptr() : nullptr);
+        PyErr_WriteUnraisable(nullptr);
     }
 
     /** For `drop`. */
@@ -141,6 +144,23 @@ void collect_cycles(PyHeapTypeObject *heap_type) {
     };
 }
 
+/** Hands `wait` to the default executor of the loop that runs. */
+py::object await_in_loop(py::object const &self) {
+    py::object const loop = py::module_::import("asyncio").attr("get_running_loop")();
+    // A future refuses StopIteration, and whoever awaits it would never hear: generators turn it into this as well.
+    py::cpp_function const wait([self] {
+        try {
+            return self.cast<deferred_t &>().wait();
+        }
+        catch (py::error_already_set &error) {
+            if (!error.matches(PyExc_StopIteration)) throw;
+            py::raise_from(error, PyExc_RuntimeError, "the progress handler raised StopIteration");
+            throw py::error_already_set();
+        }
+    });
+    return loop.attr("run_in_executor")(py::none(), wait).attr("__await__")();
+}
+
 } // namespace
 
 py::object receiver_t::run(std::unique_ptr<call_t> call) const {
@@ -154,6 +174,7 @@ py::object receiver_t::run(std::unique_ptr<call_t> call) const {
     }
     if (call->progress.exception()) call->progress.raise_exception();
     if (failure.status != uform_success_k) raise(failure);
+    call->publish_stats();
     return call->result();
 }
 
@@ -172,11 +193,7 @@ void bind_deferred(py::module_ &module) {
              "wait(self, /)\n--\n\n"
              "Waits for the call and returns what its verb answers, the same object every time.\n\n"
              "Raises what the call failed with, or the exception of its progress handler.")
-        .def("__await__",
-             [](py::object const &self) {
-                 py::object const loop = py::module_::import("asyncio").attr("get_running_loop")();
-                 return loop.attr("run_in_executor")(py::none(), self.attr("wait")).attr("__await__")();
-             })
+        .def("__await__", await_in_loop)
         .def("__repr__",
              [](deferred_t &self) { return py::str("<uform.Deferred {}>").format(uform_status_name(self.status())); });
     deferred.attr("__class_getitem__") =

@@ -21,7 +21,9 @@ class call_t {
 
     /** Calls the C function. */
     virtual uform_status_t submit(uform_executor_t *executor, uform_outcome_t **completion) noexcept = 0;
-    /** What the verb answers, once the call has succeeded; also fills in the stats that were passed. */
+    /** Fills in the stats that were passed, once the call has succeeded. */
+    virtual void publish_stats() noexcept = 0;
+    /** What the verb answers, once the call has succeeded. */
     virtual py::object result() = 0;
 
     progress_t progress;

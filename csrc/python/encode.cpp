@@ -26,7 +26,12 @@ class text_call_t : public call_t {
     text_call_t(model_handle_t model, py::handle texts, py::handle arena, py::object stats, py::object handler)
         : call_t(std::move(model), argument<arena_t>(arena, "arena", "Arena").handle, std::move(handler)),
           texts_(texts, "texts"), stats_object_(std::move(stats)) {
-        if (!stats_object_.is_none()) argument<uform_text_encode_stats_t>(stats_object_, "stats", "TextEncodeStats");
+        if (!stats_object_.is_none())
+            stats_target_ = &argument<uform_text_encode_stats_t>(stats_object_, "stats", "TextEncodeStats");
+    }
+
+    void publish_stats() noexcept override {
+        if (stats_target_) *stats_target_ = stats_;
     }
 
   protected:
@@ -37,12 +42,10 @@ class text_call_t : public call_t {
         arguments.progress_context = progress.context();
         arguments.stats = &stats_;
     }
-    void publish_stats() {
-        if (!stats_object_.is_none()) stats_object_.cast<uform_text_encode_stats_t &>() = stats_;
-    }
 
     batch_input_t texts_;
     py::object stats_object_;
+    uform_text_encode_stats_t *stats_target_ = nullptr; /**< Inside of the object, if any. */
     uform_text_encode_stats_t stats_ {};
 };
 
@@ -67,7 +70,6 @@ class text_encode_call_t final : public text_call_t {
     }
 
     py::object result() override {
-        publish_stats();
         py::object embeddings = py::none(), states = py::none(), token_vectors = py::none();
         if (outputs_ & embeddings_k) embeddings = py::cast(arena_buffer_t(arena_, embeddings_));
         if (outputs_ & states_k) states = py::cast(rows_tape_t(arena_, states_));
@@ -101,10 +103,7 @@ class text_choose_call_t final : public text_call_t {
         return uform_text_choose(model_.get(), &arguments);
     }
 
-    py::object result() override {
-        publish_stats();
-        return py::cast(rows_tape_t(arena_, probabilities_, true));
-    }
+    py::object result() override { return py::cast(rows_tape_t(arena_, probabilities_, true)); }
 
   private:
     batch_input_t choices_;

@@ -1,0 +1,105 @@
+"""What the tests share. `UFORM_TEST_CHECKPOINT` names the checkpoint to run on; without it a small random one is made."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import uform
+from tests.oracle import Configuration, Oracle
+
+SMALL = Configuration(
+    depth=2,
+    hidden=64,
+    head_dimension=32,
+    width=Configuration.width_for(64),
+    dimensions=40,
+    context=96,
+    token_width=24,
+    choice_temperature_groups=2,
+)
+
+
+class Gate:
+    """A progress handler that keeps its call on the way until it is opened."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.opened = threading.Event()
+        self.reports: list[tuple[int, int]] = []
+
+    def __call__(self, completed: int, total: int) -> bool:
+        self.reports.append((completed, total))
+        self.entered.set()
+        return self.opened.wait(60)
+
+    def await_entry(self) -> None:
+        assert self.entered.wait(60)
+
+    def open(self) -> None:
+        self.opened.set()
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    given = os.environ.get("UFORM_TEST_CHECKPOINT")
+    if given:
+        return given
+    path = tmp_path_factory.mktemp("checkpoint") / "small.safetensors"
+    Oracle.random(SMALL, seed=11).save(path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def headless(tmp_path_factory: pytest.TempPathFactory) -> uform.Model:
+    """A model without a token head and a byte decoder."""
+    path = tmp_path_factory.mktemp("checkpoint") / "headless.safetensors"
+    configuration = Configuration(
+        depth=1, hidden=32, head_dimension=32, width=128, dimensions=16, context=32, token_width=0
+    )
+    Oracle.random(configuration, seed=12).save(path)
+    return uform.Model.load_ram(path)
+
+
+@pytest.fixture(scope="session")
+def model(checkpoint: str) -> uform.Model:
+    return uform.Model.load_ram(checkpoint)
+
+
+@pytest.fixture
+def executor() -> Iterator[uform.Executor]:
+    with uform.Executor.for_ram(2) as executor:
+        yield executor
+
+
+@pytest.fixture
+def arena() -> uform.Arena:
+    return uform.Arena()
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open()
+
+
+def supported_cpu_classes() -> list[uform.CPUClass]:
+    supported = []
+    for cpu_class in uform.CPUClass:
+        try:
+            uform.Executor.for_ram(1, cpu_class=cpu_class).close()
+        except uform.UnsupportedError:
+            continue
+        supported.append(cpu_class)
+    return supported
+
+
+@pytest.fixture(params=supported_cpu_classes(), ids=lambda cpu_class: cpu_class.name)
+def cpu_class(request: pytest.FixtureRequest) -> uform.CPUClass:
+    cpu_class = request.param
+    assert isinstance(cpu_class, uform.CPUClass)
+    return cpu_class
