@@ -95,8 +95,9 @@ class UformEncoder:
         import uform
 
         self.outputs = uform.Outputs
-        self.model = uform.Model.load_ram(str(path))
-        self.arena = uform.Arena()
+        executor = uform.Executor.for_ram()
+        self.model = uform.Model.load_ram(str(path)).on(executor)
+        self.arena = uform.Arena(executor)
 
     def encode(self, texts: Sequence[bytes], token_vectors: bool) -> tuple[Floats, list[Floats]]:
         outputs = self.outputs.EMBEDDINGS
