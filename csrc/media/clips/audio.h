@@ -1,4 +1,9 @@
-/** Recordings: any sample format, channel count and rate, to mono float at the rate that is wanted. */
+/**
+ *  Recordings: any sample format, channel count and rate, to mono float at the rate that is wanted. See codecs.h.
+ *
+ *  What the file says of its encoder's delay and padding is cut off: the length is that of what was encoded, at the
+ * rate that is wanted, rounded up. Rates from 1 to 768 kHz are taken; one that changes on the way is MALFORMED.
+ */
 #pragma once
 #include "media/codecs.h"
 

@@ -1,4 +1,10 @@
-/** Videos: the frames on show at even intervals, upright, as RGB of the size that is wanted. */
+/**
+ *  Videos: the frames on show at even intervals, upright, as RGB of the size that is wanted. See codecs.h.
+ *
+ *  Times are the container's, with its edits applied, and start with the first frame that it shows. Frames that no
+ * other one refers to are decoded only when they are picked. A frame that is damaged makes the video MALFORMED. Samples
+ * are taken as they are coded: the curves of HDR are not mapped to those of a common screen.
+ */
 #pragma once
 #include "media/codecs.h"
 
