@@ -140,6 +140,8 @@ uform_status_t source_t::open(file_t file, limits_t const &limits, AVMediaType t
     format_->pb = bytes_;
     format_->io_open = refuse_reference;
     format_->max_streams = 64;
+    // Some headers leave room for doubt about the codec, which every demuxer would be asked to settle by the packets.
+    format_->max_probe_packets = 1;
     format_->flags |= AVFMT_FLAG_CUSTOM_IO;
     AVInputFormat const *const format = demuxer(container_);
     if (!format) return refuse(fault, uform_unsupported_k, "this FFmpeg was built without the container's demuxer");
