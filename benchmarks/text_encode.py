@@ -21,6 +21,7 @@ from benchmarks.harness import MODELS, THREADS, Timing, checkpoint, interleave, 
 from benchmarks.peers import PEERS
 from tests.oracle import Oracle
 
+LEAST_COSINE = 0.999
 TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
 
 
@@ -56,11 +57,15 @@ def with_tcmalloc() -> None:
               os.environ | {"LD_PRELOAD": str(TCMALLOC)})  # fmt: skip
 
 
-def check(name: str, embeddings: np.ndarray, expected: np.ndarray) -> None:
-    """Nobody is fast by computing something else. Peers in bf16 keep their residuals in it, which costs them accuracy."""
-    lowest = float((embeddings * expected).sum(1).min())
-    if not lowest >= (0.99 if "E4M3" in name or "bf16" in name else 0.999):
-        sys.exit(f"{name}: its embeddings are off, cosine {lowest:.5f}")
+def lowest_cosine(embeddings: np.ndarray, expected: np.ndarray) -> float:
+    """Between the rows of a side and the oracle's in F32: nobody is fast by computing something else."""
+    return float((embeddings * expected).sum(1).min() if np.isfinite(embeddings).all() else -1.0)
+
+
+def peak(name: str, arguments: argparse.Namespace) -> float:
+    """FLOP/s that the cores reach in the products that a side computes with."""
+    f32 = "f32" in name or "SKYLAKE" in name or "HASWELL" in name
+    return 1e9 * THREADS * (arguments.peak_f32 if f32 else arguments.peak_bf16)
 
 
 def best(timings: dict[str, Timing], scalar: str) -> float:
@@ -76,6 +81,8 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--seconds", type=float, default=6.0, help="spent on each side and workload")
     parser.add_argument("--tcmalloc", action="store_true", help="give every side tcmalloc")
+    parser.add_argument("--peak-bf16", type=float, default=232.0, help="GFLOP/s of one core in VDPBF16PS")
+    parser.add_argument("--peak-f32", type=float, default=117.0, help="GFLOP/s of one core in F32")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.tcmalloc:
@@ -84,31 +91,35 @@ def main() -> None:
     path, configuration = checkpoint(arguments.model), MODELS[arguments.model]
     sides = {**ours(path), **{name: PEERS[name](path) for name in arguments.peers}}
     oracle = Oracle.from_checkpoint(path, dtype=torch.float32)
-    console, results = Console(width=120), {}
+    console, results, wrong = Console(width=120), {}, []
     console.print(f"{machine()}, tcmalloc {'on' if arguments.tcmalloc else 'off'}, torch {torch.__version__}")
     for workload in workloads():
         if workload.name not in arguments.workloads:
             continue
         expected = oracle.encode_texts(workload.texts)[0].numpy()
-        for name, side in sides.items():
-            check(name, side.encode(workload.texts), expected)
         texts = workload.texts
+        cosines = {name: lowest_cosine(side.encode(texts), expected) for name, side in sides.items()}
+        wrong += [f"{name} on {workload.name}" for name, cosine in cosines.items() if cosine < LEAST_COSINE]
         timings = interleave({name: lambda side=side, texts=texts: side.encode(texts) for name, side in sides.items()},
                              arguments.seconds)  # fmt: skip
         flops, best_bf16, best_f32 = workload.flops(configuration), best(timings, "bf16"), best(timings, "f32")
         title = f"{arguments.model} {workload.name}: {workload.description}, {flops / 1e9:.1f} GFLOP"
         table = Table(
-            "side", "median ms", "spread", "GFLOP/s", "best bf16 peer is x", "best f32 peer is x", title=title
-        )
+            "side", "median ms", "spread", "GFLOP/s", "of peak", "x best bf16 peer", "x best f32 peer", "lowest cosine",
+            title=title,
+        )  # fmt: skip
         for name, timing in timings.items():
             table.add_row(
                 name, f"{timing.median * 1e3:.2f}", f"{timing.spread:.0%}", f"{flops / timing.median / 1e9:.0f}",
-                f"{best_bf16 / timing.median:.2f}", f"{best_f32 / timing.median:.2f}",
+                f"{flops / timing.median / peak(name, arguments):.0%}",
+                f"{best_bf16 / timing.median:.2f}", f"{best_f32 / timing.median:.2f}", f"{cosines[name]:.5f}",
             )  # fmt: skip
         console.print(table)
         results[workload.name] = {name: timing.rounds for name, timing in timings.items()}
     if arguments.json:
         arguments.json.write_text(json.dumps({"machine": machine(), "model": arguments.model, "rounds": results}))
+    if wrong:
+        sys.exit(f"cosine to the F32 oracle under {LEAST_COSINE}: {', '.join(wrong)}")
 
 
 if __name__ == "__main__":
