@@ -9,6 +9,7 @@
 #include "landing.h"
 #include "layers.h"
 #include "plan.h"
+#include "steps.h"
 
 namespace uform {
 namespace {
@@ -30,9 +31,10 @@ class pass_t {
         next_ = plan_.shared;
         team_.run_each([this](size_t slot) noexcept {
             for (size_t index = 0; index != plan_.shared; ++index) {
-                // Between two barriers, so that all threads see the same answer.
+                // Between two barriers, so that all threads see the same answer, and none is on its way.
                 team_.barrier();
                 if (stopped_) break;
+                if (slot == 0) steps_t::reset(shared(plan_.groups[index]).steps, step_count());
                 team_.barrier();
                 share(plan_.groups[index], slot);
             }
@@ -46,7 +48,7 @@ class pass_t {
 
     workspace_t workspace(carver_t &carver, group_t const &group, bool shared) const noexcept {
         size_t const gated = shared ? group.tokens : std::min(group.tokens, kernels_.group_tokens);
-        workspace_t made(carver, model_.config, kernels_, wanted_, group.tokens, group.count, gated);
+        workspace_t made(carver, model_.config, kernels_, wanted_, group.tokens, group.count, gated, shared);
         made.segments = batch_.segments + group.first;
         made.tokens = group.tokens;
         made.segment_count = group.count;
@@ -101,78 +103,90 @@ class pass_t {
         finish(group);
     }
 
+    size_t step_count() const noexcept { return workspace_t::step_count(model_.config); }
+
+    /** The memory of a group that threads share: slot 0's, behind its own. */
+    workspace_t shared(group_t const &group) noexcept {
+        carver_t carver(team_.scratch(0, 0));
+        local_t(carver, model_.config, kernels_, quantized(), longest());
+        return workspace(carver, group, true);
+    }
+
     /** A group on all threads, by tokens where there are enough of them, else by outputs. */
     void share(group_t const &group, size_t slot) noexcept {
         config_t const &config = model_.config;
         size_t const threads = team_.threads();
-        carver_t own(team_.scratch(slot, 0)), shared(team_.scratch(0, 0));
-        local_t const local(own, config, kernels_, quantized(), longest());
-        local_t(shared, config, kernels_, quantized(), longest());
-        workspace_t const space = workspace(shared, group, true);
+        carver_t carver(team_.scratch(slot, 0));
+        local_t const local(carver, config, kernels_, quantized(), longest());
+        workspace_t const space = shared(group);
         layers_t const layers {model_, kernels_, space, local};
-        range_t const all {0, group.tokens}, mine = all.part(slot, threads);
+        landing_t const landing {layers, batch_};
+        range_t const all {0, group.tokens}, segments {0, group.count};
+        steps_t steps(space.steps);
 
-        if (slot == 0) start(space);
-        team_.barrier();
-        layers.embed(range_t {0, group.count}.part(slot, threads));
-        team_.barrier();
+        steps.run(1, [&](size_t) { start(space); });
+        steps.run(threads, [&](size_t unit) { layers.embed(segments.part(unit, threads)); });
         bool const by_tokens = group.tokens >= threads * tokens_worth_a_thread_k;
         for (size_t index = 0; index != config.depth; ++index)
-            if (by_tokens) share_tokens(layers, index, mine);
-            else share_outputs(layers, index, mine, slot);
-        landing_t const landing {layers, batch_};
-        landing.states(mine);
-        team_.barrier();
-        range_t const columns = range_t {0, config.hidden / 32}.part(slot, threads);
-        landing.pool({0, group.count}, {columns.begin * 32, columns.end * 32});
-        team_.barrier();
-        if (slot != 0) return;
-        landing.heads();
-        finish(group);
+            if (by_tokens) share_tokens(layers, index, steps);
+            else share_outputs(layers, index, steps);
+        steps.run(threads, [&](size_t unit) { landing.states(all.part(unit, threads)); });
+        steps.run(config.hidden / 32, [&](size_t unit) { landing.pool(segments, {32 * unit, 32 * unit + 32}); });
+        steps.run(1, [&](size_t) {
+            landing.heads();
+            finish(group);
+        });
     }
 
-    void share_tokens(layers_t const &layers, size_t index, range_t mine) noexcept {
+    void share_tokens(layers_t const &layers, size_t index, steps_t &steps) noexcept {
         config_t const &config = model_.config;
         block_t const &block = model_.blocks[index];
-        size_t const step = kernels_.group_tokens;
-        for (range_t some {mine.begin, mine.begin}; some.begin != mine.end; some.begin = some.end) {
-            some.end = std::min(some.begin + step, mine.end);
-            layers.normalize(block.attention_norm, some);
-            layers.project(block, some, {0, 3 * config.heads()});
-        }
-        team_.barrier();
-        layers.attend(mine, {0, config.heads()}, config.window(index));
-        std::byte *gated = layers.row(layers.group.gated, mine.begin, config.width);
-        layers.finish_block(block, gated, mine, step);
-        team_.barrier(); // Attention of the others has read the heads that the next block overwrites.
+        range_t const all {0, layers.group.tokens};
+        size_t const step = kernels_.group_tokens, threads = team_.threads();
+        // Several units a thread, all of a size, so that a thread that is slower takes fewer.
+        size_t const parts = all.end / tokens_worth_a_thread_k / threads;
+        size_t const units = threads * std::clamp<size_t>(parts, 1, 2 * groups_per_thread_k);
+        steps.run(units, [&](size_t unit) {
+            range_t const mine = all.part(unit, units);
+            for (range_t some {mine.begin, mine.begin}; some.begin != mine.end; some.begin = some.end) {
+                some.end = std::min(some.begin + step, mine.end);
+                layers.normalize(block.attention_norm, some);
+                layers.project(block, some, {0, 3 * config.heads()});
+            }
+        });
+        steps.run(units, [&](size_t unit) {
+            range_t const mine = all.part(unit, units);
+            layers.attend(mine, {0, config.heads()}, config.window(index));
+            layers.finish_block(block, layers.row(layers.group.gated, mine.begin, config.width), mine, step);
+        });
     }
 
-    void share_outputs(layers_t const &layers, size_t index, range_t mine, size_t slot) noexcept {
+    void share_outputs(layers_t const &layers, size_t index, steps_t &steps) noexcept {
         config_t const &config = model_.config;
         block_t const &block = model_.blocks[index];
         workspace_t const &space = layers.group;
         size_t const threads = team_.threads(), heads = config.heads();
         range_t const all {0, space.tokens};
-        auto const tiles_of = [&](packed_t const &weights) { return range_t {0, weights.tiles()}.part(slot, threads); };
+        auto const by_tiles = [&](packed_t const &weights, auto &&product) {
+            range_t const tiles {0, weights.tiles()};
+            size_t const units = std::min(tiles.end, groups_per_thread_k * threads);
+            steps.run(units, [&](size_t unit) { product(tiles.part(unit, units)); });
+        };
+        auto const normalize = [&](float const *gain) {
+            steps.run(threads, [&](size_t unit) { layers.normalize(gain, all.part(unit, threads)); });
+        };
 
-        layers.normalize(block.attention_norm, mine);
-        team_.barrier();
-        layers.project(block, all, range_t {0, 3 * heads}.part(slot, threads));
-        team_.barrier();
+        normalize(block.attention_norm);
+        steps.run(3 * heads, [&](size_t head) { layers.project(block, all, {head, head + 1}); });
         // With fewer heads than threads, some threads share a head.
         size_t const parts = (threads + heads - 1) / heads;
-        range_t const work = range_t {0, heads * parts}.part(slot, threads);
-        for (size_t unit = work.begin; unit != work.end; ++unit)
+        steps.run(heads * parts, [&](size_t unit) {
             layers.attend(all.part(unit % parts, parts), {unit / parts, unit / parts + 1}, config.window(index));
-        team_.barrier();
-        layers.add(block.output, space.normed, all, tiles_of(block.output));
-        team_.barrier();
-        layers.normalize(block.mlp_norm, mine);
-        team_.barrier();
-        layers.gate(block, space.gated, all, tiles_of(block.gate_up));
-        team_.barrier();
-        layers.add(block.down, space.gated, all, tiles_of(block.down));
-        team_.barrier();
+        });
+        by_tiles(block.output, [&](range_t tiles) { layers.add(block.output, space.normed, all, tiles); });
+        normalize(block.mlp_norm);
+        by_tiles(block.gate_up, [&](range_t tiles) { layers.gate(block, space.gated, all, tiles); });
+        by_tiles(block.down, [&](range_t tiles) { layers.add(block.down, space.gated, all, tiles); });
     }
 
     static void start(workspace_t const &space) noexcept {

@@ -48,10 +48,10 @@ struct batch_t {
     void *states = nullptr;              /**< [tokens, hidden] */
     void *token_vectors = nullptr;       /**< [tokens, token_width] */
 
-    uint8_t const *choices = nullptr;       /**< Legal bytes of all items. */
-    size_t const *choice_offsets = nullptr; /**< [items + 1] */
+    uint8_t const *choices = nullptr;             /**< Legal bytes of all items. */
+    size_t const *choice_offsets = nullptr;       /**< [items + 1] */
     uint32_t const *temperature_groups = nullptr; /**< [items], or NULL: all of group 0. Checked by the caller. */
-    float *probabilities = nullptr;         /**< [choices]; for segments with the query token. */
+    float *probabilities = nullptr;               /**< [choices]; for segments with the query token. */
 
     uform_progress_t progress = nullptr;
     void *progress_context = nullptr;

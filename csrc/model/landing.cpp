@@ -37,8 +37,8 @@ void landing_t::land(float const *rows, range_t tokens, size_t columns, void *su
     workspace_t const &group = layers.group;
     size_t const *starts = group.starts;
     size_t const size = uform_scalar_size(batch.scalar);
-    size_t index = static_cast<size_t>(
-        std::upper_bound(starts, starts + group.segment_count, tokens.begin) - starts - 1);
+    size_t index =
+        static_cast<size_t>(std::upper_bound(starts, starts + group.segment_count, tokens.begin) - starts - 1);
     for (size_t token = tokens.begin; token != tokens.end; ++index) {
         size_t const end = std::min(tokens.end, starts[index + 1]);
         size_t const row = group.segments[index].row + (token - starts[index]);

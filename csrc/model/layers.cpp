@@ -14,8 +14,7 @@ void layers_t::embed(range_t segments) const noexcept {
         size_t token = group.starts[index];
         for (size_t position = 0; position != segment.tokens(); ++position, ++token) {
             size_t const byte = position < segment.byte_count ? segment.bytes[position] : query_row;
-            std::memcpy(group.residual + token * hidden, model.text_embeddings + byte * hidden,
-                        hidden * sizeof(float));
+            std::memcpy(group.residual + token * hidden, model.text_embeddings + byte * hidden, hidden * sizeof(float));
             group.positions[token] = static_cast<uint32_t>(position);
         }
     }
@@ -71,8 +70,8 @@ void layers_t::project(block_t const &block, range_t tokens, range_t heads) cons
 void layers_t::attend(range_t tokens, range_t heads, size_t window) const noexcept {
     size_t const hidden = model.config.hidden, dimension = model.config.head_dimension;
     size_t const *starts = group.starts;
-    size_t first = static_cast<size_t>(
-        std::upper_bound(starts, starts + group.segment_count, tokens.begin) - starts - 1);
+    size_t first =
+        static_cast<size_t>(std::upper_bound(starts, starts + group.segment_count, tokens.begin) - starts - 1);
     attention_t attention;
     attention.stride = 3 * hidden;
     attention.head_dimension = dimension;

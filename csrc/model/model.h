@@ -36,10 +36,10 @@ struct config_t {
 /** Weights of a block. Gains are F32, `[columns]`. */
 struct block_t {
     float const *attention_norm = nullptr;
-    packed_t qkv;    /**< [3 * hidden, hidden]: query rows, key rows, value rows. */
+    packed_t qkv;                      /**< [3 * hidden, hidden]: query rows, key rows, value rows. */
     float const *query_norm = nullptr; /**< [head_dimension] */
     float const *key_norm = nullptr;   /**< [head_dimension] */
-    packed_t output; /**< [hidden, hidden] */
+    packed_t output;                   /**< [hidden, hidden] */
     float const *mlp_norm = nullptr;
     packed_t gate_up; /**< [2 * width, hidden], 16 gate rows and the 16 up rows of the same units by turns. */
     packed_t down;    /**< [hidden, width] */
@@ -60,8 +60,8 @@ struct uform_model_t {
     std::vector<uform::block_t> blocks;
     float const *final_norm = nullptr;
     uform::packed_t embedding_head;
-    uform::packed_t token_head; /**< Empty without one. */
-    uform::packed_t byte_head;  /**< Empty without one. */
+    uform::packed_t token_head;                  /**< Empty without one. */
+    uform::packed_t byte_head;                   /**< Empty without one. */
     float const *inverse_temperatures = nullptr; /**< [choice_temperature_groups] */
     /**
      *  [context, 2, head_dimension / 2]: cosines, then sines, of a text token's pairs at each position. The first half

@@ -5,14 +5,11 @@
 namespace uform {
 namespace {
 
-/** With so many groups a thread, the last one to finish does not keep the others waiting for long. */
-constexpr size_t groups_per_thread_k = 4;
-
 /** FLOP of a segment in all blocks: products by the tokens, attention by their pairs. */
 double cost_of(config_t const &config, double tokens) noexcept {
     double const hidden = static_cast<double>(config.hidden), width = static_cast<double>(config.width);
-    double const attended = config.local_window ? std::min(tokens, 2.0 * static_cast<double>(config.local_window))
-                                                : tokens;
+    double const attended =
+        config.local_window ? std::min(tokens, 2.0 * static_cast<double>(config.local_window)) : tokens;
     double const block = tokens * (8 * hidden * hidden + 6 * hidden * width) + 4 * tokens * attended * hidden;
     return block * static_cast<double>(config.depth);
 }

@@ -6,6 +6,9 @@
 
 namespace uform {
 
+/** With so many pieces of work a thread, the last one to finish does not keep the others waiting for long. */
+constexpr size_t groups_per_thread_k = 4;
+
 /** Groups, largest first: those that all threads share, then those that one thread takes each. */
 struct plan_t {
     group_t *groups = nullptr;
@@ -14,8 +17,9 @@ struct plan_t {
 };
 
 /**
- *  Plans a batch for so many threads, into its `groups`. Groups have about `group_tokens` tokens. Segments that alone are a good part of a thread's fair share are shared; so is everything else where there
- *  are too few groups to keep all threads busy to the end.
+ *  Plans a batch for so many threads, into its `groups`. Groups have about `group_tokens` tokens. Segments that alone
+ * are a good part of a thread's fair share are shared; so is everything else where there are too few groups to keep all
+ * threads busy to the end.
  */
 plan_t plan(config_t const &config, batch_t const &batch, size_t threads, size_t group_tokens) noexcept;
 

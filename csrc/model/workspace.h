@@ -6,6 +6,7 @@
 #include "../kernels/kernels.h"
 #include "forward.h"
 #include "plan.h"
+#include "steps.h"
 
 namespace uform {
 
@@ -40,21 +41,25 @@ struct wanted_t {
 struct workspace_t {
     static constexpr size_t slack_k = 32;
 
-    float *residual = nullptr;         /**< [tokens, hidden] */
-    std::byte *normed = nullptr;       /**< Activations [tokens, hidden]: after a norm, and after attention. */
-    std::byte *heads = nullptr;        /**< Activations [tokens, 3 * hidden]: query, key and value heads. */
-    std::byte *gated = nullptr;        /**< Activations [gated tokens, width] */
-    uint32_t *positions = nullptr;     /**< [tokens]: index in the segment. */
+    float *residual = nullptr;           /**< [tokens, hidden] */
+    std::byte *normed = nullptr;         /**< Activations [tokens, hidden]: after a norm, and after attention. */
+    std::byte *heads = nullptr;          /**< Activations [tokens, 3 * hidden]: query, key and value heads. */
+    std::byte *gated = nullptr;          /**< Activations [gated tokens, width] */
+    uint32_t *positions = nullptr;       /**< [tokens]: index in the segment. */
     segment_t const *segments = nullptr; /**< [segment count], of the batch. */
-    size_t *starts = nullptr;          /**< [segment count + 1]: first token of each segment in the group. */
-    std::byte *pooled = nullptr;       /**< Activations [segment count, hidden] */
-    float *results = nullptr;          /**< What the heads make of `pooled`. */
+    size_t *starts = nullptr;            /**< [segment count + 1]: first token of each segment in the group. */
+    std::byte *pooled = nullptr;         /**< Activations [segment count, hidden] */
+    float *results = nullptr;            /**< What the heads make of `pooled`. */
+    step_t *steps = nullptr;             /**< [step count]: of a group that threads share. */
     size_t tokens = 0;
     size_t segment_count = 0;
 
+    /** Steps of a group that threads share, at the most. */
+    static size_t step_count(config_t const &config) noexcept { return 7 * config.depth + 5; }
+
     /** `gated_tokens`: tokens whose gated units are kept at once. */
     workspace_t(carver_t &carver, config_t const &config, kernels_t const &kernels, wanted_t wanted, size_t tokens,
-                size_t segment_count, size_t gated_tokens) noexcept {
+                size_t segment_count, size_t gated_tokens, bool is_shared) noexcept {
         size_t const size = kernels.activation_size(), rows = tokens + slack_k;
         residual = carver.take<float>(tokens * config.hidden);
         normed = carver.take(rows * config.hidden * size);
@@ -65,6 +70,7 @@ struct workspace_t {
         pooled = carver.take((segment_count + slack_k) * config.hidden * size);
         size_t const columns = wanted.choices ? 256 : wanted.embeddings ? config.dimensions : 0;
         results = carver.take<float>(segment_count * columns);
+        steps = carver.take<step_t>(is_shared ? step_count(config) : 0);
     }
 };
 
