@@ -31,9 +31,9 @@ constexpr size_t round_up(size_t value, size_t multiple) noexcept {
 }
 
 struct packed_t {
-    bf16_t const *data = nullptr;     /**< BF16 elements, or nullptr. Aligned to 64 bytes. */
+    bf16_t const *data = nullptr;      /**< BF16 elements, or nullptr. Aligned to 64 bytes. */
     e4m3_t const *data_e4m3 = nullptr; /**< E4M3 elements, or nullptr. Aligned to 64 bytes. */
-    float const *scales = nullptr;    /**< E4M3: a factor a padded row. */
+    float const *scales = nullptr;     /**< E4M3: a factor a padded row. */
     size_t rows = 0;
     size_t columns = 0;
 

@@ -13,12 +13,12 @@ constexpr float lowest_k = -__builtin_inff();
 
 /** What a call keeps in its scratch. */
 template <typename activation_type_> struct attention_scratch_t {
-    bf16_t *keys;                   /**< [padded tokens, dimension], packed. */
-    bf16_t *values;                 /**< [dimension, padded tokens], packed. */
-    float *scores;                  /**< [rows, block] */
+    bf16_t *keys;                    /**< [padded tokens, dimension], packed. */
+    bf16_t *values;                  /**< [dimension, padded tokens], packed. */
+    float *scores;                   /**< [rows, block] */
     activation_type_ *probabilities; /**< [rows, block] */
-    float *sums;                    /**< [rows, dimension] */
-    float *part;                    /**< [rows, dimension], of one block of keys. */
+    float *sums;                     /**< [rows, dimension] */
+    float *part;                     /**< [rows, dimension], of one block of keys. */
 
     attention_scratch_t(std::byte *scratch, size_t padded, size_t dimension) noexcept {
         keys = reinterpret_cast<bf16_t *>(scratch);
@@ -48,7 +48,8 @@ float exponentiate(float const *scores, size_t count, float maximum, typename si
 template <typename simd_type_> float largest_score(float const *scores, size_t count) noexcept {
     using simd_t = simd_type_;
     auto largest = simd_t::fill(lowest_k);
-    for (size_t key = 0; key != count; key += simd_t::lanes) largest = simd_t::maximum(largest, simd_t::load(scores + key));
+    for (size_t key = 0; key != count; key += simd_t::lanes)
+        largest = simd_t::maximum(largest, simd_t::load(scores + key));
     return simd_t::largest(largest);
 }
 

@@ -66,7 +66,8 @@ void pack_keys_avx512(activation_type_ const *keys, size_t stride, size_t count,
         for (size_t column = 0; column != dimension; column += 32) {
             __m512i rows[16];
             for (size_t row = 0; row != 16; ++row)
-                rows[row] = key + row < count ? load_line(keys + (key + row) * stride + column) : _mm512_setzero_si512();
+                rows[row] =
+                    key + row < count ? load_line(keys + (key + row) * stride + column) : _mm512_setzero_si512();
             transpose(rows);
             for (size_t row = 0; row != 16; ++row, out += 32) _mm512_store_si512(out, rows[row]);
         }

@@ -16,4 +16,3 @@ struct serial_attention_t : serial_product_t {
 void attention_serial(attention_t const &arguments) noexcept { attention<serial_attention_t>(arguments); }
 
 } // namespace uform
-

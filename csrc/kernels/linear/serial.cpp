@@ -8,5 +8,3 @@ namespace uform {
 void linear_serial(linear_t const &arguments) noexcept { linear<serial_product_t>(arguments); }
 
 } // namespace uform
-
-

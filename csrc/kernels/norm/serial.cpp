@@ -9,4 +9,3 @@ void normalize_serial(normalize_t const &arguments) noexcept { normalize<serial_
 void unit_serial(float *rows, size_t count, size_t columns) noexcept { unit<serial_t>(rows, count, columns); }
 
 } // namespace uform
-

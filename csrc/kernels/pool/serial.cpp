@@ -7,4 +7,3 @@ namespace uform {
 void pool_serial(pooling_t const &arguments) noexcept { pool<serial_t>(arguments); }
 
 } // namespace uform
-

@@ -19,9 +19,11 @@ struct haswell_product_t : haswell_t {
     static void panel_of(float const *activations, size_t activation_stride, bf16_t const *panel, size_t pairs,
                          float *out, size_t out_stride) noexcept {
         __m256 sums[rows_][2];
+        // Loops over rows are unrolled for good: GCC would keep a copy of the sums in memory otherwise.
+#pragma GCC unroll 6
         for (size_t row = 0; row != rows_; ++row) sums[row][0] = sums[row][1] = _mm256_setzero_ps();
         float const *bases[2] = {activations, activations + (rows_ > 3 ? 3 * activation_stride : 0)};
-        __m256i const odd = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
+        __m256i odd = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
         for (size_t pair = 0; pair != pairs; ++pair, panel += 32) {
             auto line = reinterpret_cast<__m256i const *>(panel);
             __m256 left = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_load_si256(line), 16));
@@ -32,6 +34,8 @@ struct haswell_product_t : haswell_t {
                 sums[row][0] = _mm256_fmadd_ps(activation, left, sums[row][0]);
                 sums[row][1] = _mm256_fmadd_ps(activation, right, sums[row][1]);
             }
+            // The mask is read from memory: as the sixteenth register in use, it makes GCC spill sums.
+            __asm__("" : "+m"(odd));
             left = _mm256_castsi256_ps(_mm256_and_si256(_mm256_load_si256(line), odd));
             right = _mm256_castsi256_ps(_mm256_and_si256(_mm256_load_si256(line + 1), odd));
 #pragma GCC unroll 6
@@ -42,6 +46,7 @@ struct haswell_product_t : haswell_t {
             }
             bases[0] += 2, bases[1] += 2;
         }
+#pragma GCC unroll 6
         for (size_t row = 0; row != rows_; ++row) {
             _mm256_storeu_ps(out + row * out_stride, sums[row][0]);
             _mm256_storeu_ps(out + row * out_stride + 8, sums[row][1]);

@@ -1,6 +1,6 @@
 /**
- *  Products with AMX tiles: two tiles of 16 rows of activations by two panels, four tiles of sums. A tile of activations
- *  is 16 rows of 32 columns where they lie; a tile of weights is 1 KiB of a panel in a row.
+ *  Products with AMX tiles: two tiles of 16 rows of activations by two panels, four tiles of sums. A tile of
+ * activations is 16 rows of 32 columns where they lie; a tile of weights is 1 KiB of a panel in a row.
  *
  *  Per 32 columns: 4 products of 16 * 16 * 32 (16 cycles each) stand against 4 loads of 1 KiB, two of them from the
  *  panels, which stay in L1 while rows change, and two from the activations, which come from L2.

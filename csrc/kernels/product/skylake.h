@@ -20,6 +20,8 @@ struct skylake_product_t : skylake_t {
     static void product_of(float const *activations, size_t activation_stride, bf16_t const *panels,
                            size_t panel_stride, size_t pairs, float *out, size_t out_stride) noexcept {
         __m512 sums[rows_][2];
+        // Loops over rows are unrolled for good: GCC would keep a copy of the sums in memory otherwise.
+#pragma GCC unroll 12
         for (size_t row = 0; row != rows_; ++row) sums[row][0] = sums[row][1] = _mm512_setzero_ps();
         // Three rows share a base register: base, base + stride and base + 2 * stride are all addressing modes.
         float const *bases[4];
@@ -46,6 +48,7 @@ struct skylake_product_t : skylake_t {
             }
             for (size_t base = 0; base != 4; ++base) bases[base] += 2;
         }
+#pragma GCC unroll 12
         for (size_t row = 0; row != rows_; ++row) {
             _mm512_storeu_ps(out + row * out_stride, sums[row][0]);
             _mm512_storeu_ps(out + row * out_stride + 16, sums[row][1]);

@@ -17,13 +17,13 @@ namespace uform {
 struct rope_t {
     float const *heads = nullptr; /**< [count, head_dimension] without gaps: one head of neighbouring tokens. */
     size_t count = 0;
-    size_t head_dimension = 0;     /**< 32 or 64. */
-    float const *gain = nullptr;   /**< [head_dimension]; nullptr: values, which are only rounded. */
-    float const *rotary = nullptr; /**< [positions, 2, head_dimension / 2]: cosines, then sines. */
+    size_t head_dimension = 0;           /**< 32 or 64. */
+    float const *gain = nullptr;         /**< [head_dimension]; nullptr: values, which are only rounded. */
+    float const *rotary = nullptr;       /**< [positions, 2, head_dimension / 2]: cosines, then sines. */
     uint32_t const *positions = nullptr; /**< [count]: row of `rotary` of each token. */
     float epsilon = 0;
     float factor = 1;
-    void *activations = nullptr; /**< First token's head. */
+    void *activations = nullptr;  /**< First token's head. */
     size_t activation_stride = 0; /**< Elements from token to token. */
 };
 

@@ -29,15 +29,14 @@ template <typename simd_type_> void rope(rope_t const &arguments) noexcept {
         float const *cosines = arguments.rotary + arguments.positions[index] * dimension;
         float const *sines = cosines + half;
         for (size_t j = 0; j != half; j += simd_t::lanes) {
-            auto a = simd_t::multiply(simd_t::multiply(simd_t::load(head + j), simd_t::load(arguments.gain + j)),
-                                      factor);
+            auto a =
+                simd_t::multiply(simd_t::multiply(simd_t::load(head + j), simd_t::load(arguments.gain + j)), factor);
             auto b = simd_t::multiply(
                 simd_t::multiply(simd_t::load(head + half + j), simd_t::load(arguments.gain + half + j)), factor);
             auto cosine = simd_t::load(cosines + j), sine = simd_t::load(sines + j);
             simd_t::store_activations(out + j,
                                       simd_t::subtract(simd_t::multiply(a, cosine), simd_t::multiply(b, sine)));
-            simd_t::store_activations(out + half + j,
-                                      simd_t::multiply_add(a, sine, simd_t::multiply(b, cosine)));
+            simd_t::store_activations(out + half + j, simd_t::multiply_add(a, sine, simd_t::multiply(b, cosine)));
         }
     }
 }

@@ -7,4 +7,3 @@ namespace uform {
 void rope_serial(rope_t const &arguments) noexcept { rope<serial_t>(arguments); }
 
 } // namespace uform
-

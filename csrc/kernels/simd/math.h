@@ -1,4 +1,5 @@
-/** Functions of vectors, over any class's vector type. Included behind a class's header. Internal linkage: see there. */
+/** Functions of vectors, over any class's vector type. Included behind a class's header. Internal linkage: see there.
+ */
 #pragma once
 
 namespace uform {
