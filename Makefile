@@ -8,15 +8,15 @@ export CXX
 python := $(VENV)/bin/python
 pip := $(python) -m pip --disable-pip-version-check install --quiet
 sources := $(shell find csrc -name '*.cpp' -o -name '*.h' -o -name 'exported.*')
-corpus := build/demo/programs.txt
+programs := build/demo/programs
 
 .PHONY: help demo build test test-python test-c lint format clean
 help:
 	@sed -n '2,3s/^# //p' Makefile
 
-demo: build $(corpus)
-	$(python) -m uform search "play chess against the computer" $(corpus)
-	$(python) -m uform search "retouch my photos" $(corpus)
+demo: build $(programs)
+	cd $(dir $(programs)) && $(abspath $(python)) -m uform search --unit file --top 3 \
+	    -q "spell checker" -q "learn foreign words" -q "text editor for programmers" $(notdir $(programs))
 
 test: build test-c test-python
 
@@ -55,14 +55,16 @@ $(VENV)/.linters: $(VENV)/.environment
 	$(pip) $$(sed -n 's/^lint = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
 	@touch $@
 
-# A line a program: those that apt knows of, or else the packages that are installed, or else the manual's pages.
-programs := Section: (editors|education|games|graphics|mail|sound|text|utils|video)$$
-$(corpus):
-	@mkdir -p $(@D)
+# A file a program, named as it is, so that its name is shown and not searched: the programs that apt knows of, or else
+# the packages that are installed, or else the manual's pages.
+sections := Section: (editors|education|games|graphics|mail|sound|text|utils|video)$$
+$(programs):
+	@rm -rf $@.part && mkdir -p $@.part
 	@{ /usr/lib/apt/apt-helper cat-file /var/lib/apt/lists/*_Packages* 2>/dev/null | awk -F': ' \
-	    '/^Package: / {name = $$2; shown = 0} sub(/^Description: /, "") {text = $$0} /^$(programs)/ {shown = 1} \
+	    '/^Package: / {name = $$2; shown = 0} sub(/^Description: /, "") {text = $$0} /^$(sections)/ {shown = 1} \
 	     /^$$/ && shown && name !~ /^lib|-(data|doc|common|dev)/ {print name " - " text}' | sort -u | grep . || \
-	   dpkg-query -W -f '$${Package} - $${binary:Summary}\n' 2>/dev/null || apropos .; } > $@.part
+	   dpkg-query -W -f '$${Package} - $${binary:Summary}\n' 2>/dev/null || apropos .; } | \
+	 awk '{gsub("/", "-", $$1); file = "$@.part/" $$1; print substr($$0, index($$0, " - ") + 3) > file; close(file)}'
 	@mv $@.part $@
 
 clean:

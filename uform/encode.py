@@ -1,4 +1,4 @@
-"""What the verbs take and answer. The verbs themselves are methods of `Model`, `On` and `DeferredOn`. See `encode.h`."""
+"""What the verbs take and answer. The verbs are methods of `Model`, `On` and `DeferredOn`. See `encode.h`."""
 
 from __future__ import annotations
 
