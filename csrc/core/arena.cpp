@@ -73,13 +73,15 @@ std::byte *uform_arena_t::land(size_t bytes) noexcept {
     std::byte *data;
     if (allocator_.allocate) {
         data = land_over_allocator(bytes);
-    } else {
+    }
+    else {
         data = block_.reserve(bytes);
         capacity_.store(block_.capacity(), std::memory_order_relaxed);
     }
     if (!data) {
         fail(uform_out_of_memory_k, UFORM_NO_ITEM, "arena: no memory for %zu bytes of outputs", bytes);
-    } else if (reinterpret_cast<uintptr_t>(data) % 64 != 0) {
+    }
+    else if (reinterpret_cast<uintptr_t>(data) % 64 != 0) {
         fail(uform_invalid_argument_k, UFORM_NO_ITEM, "arena: its allocator gave memory not aligned to 64 bytes");
         data = nullptr;
     }

@@ -106,7 +106,8 @@ size_t quota(char const *list, char const *mount) noexcept {
         *group++ = 0;
         if (*controllers == 0) {
             least = std::min(least, quota_of_line(mount, group, quota_of_group));
-        } else if (lists(controllers, "cpu")) {
+        }
+        else if (lists(controllers, "cpu")) {
             bool const joint = join(directory, mount, controllers) && access(directory, F_OK) == 0;
             if (!joint && !join(directory, mount, "cpu")) continue;
             least = std::min(least, quota_of_line(directory, group, quota_of_group_v1));

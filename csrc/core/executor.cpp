@@ -105,8 +105,7 @@ uform_status_t uform_executor_init_vram(size_t const *devices, size_t count, siz
     int const number = number_of(gpu_class);
     if (number != uform_gpu_class_default_k && !uform_gpu_class_name(number))
         return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "gpu_class: %d is no GPU class", number);
-    if (count)
-        return fail(uform_device_k, 0, "devices: no device %zu, this build of UForm can drive none", devices[0]);
+    if (count) return fail(uform_device_k, 0, "devices: no device %zu, this build of UForm can drive none", devices[0]);
     return fail(uform_unsupported_k, UFORM_NO_ITEM, "devices: this build of UForm can drive no device");
 }
 

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "process.h"
 #include "event.h"
+#include "process.h"
 
 namespace uform {
 

@@ -1,7 +1,7 @@
 #include "outcome.h"
 
-#include "process.h"
 #include "event.h"
+#include "process.h"
 
 uform_outcome_t::uform_outcome_t() noexcept : epoch_(uform::process_epoch()) {}
 

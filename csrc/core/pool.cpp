@@ -169,7 +169,8 @@ void pool_t::barrier() noexcept {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
         arrived_.store(0, std::memory_order_relaxed);
         passed_.store(passed + 1);
-    } else {
+    }
+    else {
         wait_while(passed_, passed, crowded_.load(std::memory_order_relaxed));
     }
 }

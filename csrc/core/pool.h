@@ -8,8 +8,8 @@
 #include "uform/types.h"
 
 #include "cores.h"
-#include "memory.h"
 #include "event.h"
+#include "memory.h"
 #include "spin.h"
 #include "team.h"
 
@@ -78,8 +78,8 @@ class pool_t final : public team_t {
     core_set_t const *const cores_;
     std::atomic<uform_mood_t> const &mood_;
     uint32_t const epoch_;
-    std::unique_ptr<thread_t[]> workers_;       /**< [threads]: the leader, then the helpers by slot. */
-    std::unique_ptr<memory_block_t[]> blocks_;  /**< [threads + 1]: scratch by slot, then the shared. */
+    std::unique_ptr<thread_t[]> workers_;      /**< [threads]: the leader, then the helpers by slot. */
+    std::unique_ptr<memory_block_t[]> blocks_; /**< [threads + 1]: scratch by slot, then the shared. */
     bool all_helpers_started_ = false;
 
     std::atomic<bool> in_call_ {false};
@@ -103,9 +103,9 @@ class pool_t final : public team_t {
     std::atomic<uint32_t> runs_ {0};
 
     alignas(64) std::atomic<uint32_t> running_ {0}; /**< Helpers that have not returned from the run. */
-    event_t finished_;                             /**< Runs that all helpers have returned from. */
+    event_t finished_;                              /**< Runs that all helpers have returned from. */
     alignas(64) std::atomic<uint32_t> arrived_ {0}; /**< At the barrier. */
-    alignas(64) event_t passed_;                /**< Barriers so far. */
+    alignas(64) event_t passed_;                    /**< Barriers so far. */
 };
 
 } // namespace uform

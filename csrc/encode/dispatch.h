@@ -70,7 +70,8 @@ uform_status_t dispatch(call_type_ const &call, uform_executor_t *executor, ufor
     if (status == uform_contended_k) {
         deferred.reset();
         submitted->finish(last_failure());
-    } else {
+    }
+    else {
         executor_hold_t::lead(*executor, deferred_call_t<call_type_>::run, deferred.release());
     }
     return uform_deferred_k;

@@ -50,7 +50,7 @@ struct images_codecs_t {
 
 /** Which frames of a video are wanted: the one on show at 0, 1 / rate, 2 / rate, ... seconds from the first one. */
 struct sampling_t {
-    double rate = 0;       /**< Hz */
+    double rate = 0;        /**< Hz */
     size_t most_frames = 0; /**< Later ones are left out, and counted as truncation. */
 };
 

@@ -136,13 +136,10 @@ void bind_text_verbs(py::class_<receiver_type_> &receiver, py::object const &def
         "Answers an EncodedBatch: embeddings, an ArenaBuffer of (count, dimensions), rows of unit length, zeros for\n"
         "an empty text; states, a RowsTape of (tokens, hidden); token_vectors, a RowsTape of (tokens, token_width),\n"
         "rows of unit length. A text of more than `context` bytes is truncated, and counted in the stats.\n\n"
-        "Raises InvalidArgumentError (a broken tape, by item; a closed executor), MalformedError (a lone surrogate, "
-        "by\n"
-        "item), UnsupportedLayoutError (a buffer that is not contiguous), ArgumentTypeError, UnsupportedError (a "
-        "model\n"
-        "without a token head), ConfigMismatchError (model and executor pinned to different classes), "
-        "UnknownKindError,\n"
-        "ContendedError (arena or executor), CancelledError, OutOfMemoryError.");
+        "Raises InvalidArgumentError (a broken tape, by item; a closed executor), MalformedError (a lone surrogate,\n"
+        "by item), UnsupportedLayoutError (a buffer that is not contiguous), ArgumentTypeError, UnsupportedError (a\n"
+        "model without a token head), ConfigMismatchError (model and executor pinned to different classes),\n"
+        "UnknownKindError, ContendedError (arena or executor), CancelledError, OutOfMemoryError.");
     receiver.def(
         "text_choose",
         [](receiver_type_ const &self, py::object const &texts, py::object const &choices, py::object const &arena,
@@ -157,14 +154,11 @@ void bind_text_verbs(py::class_<receiver_type_> &receiver, py::object const &def
         "calibrated inverse temperature of the text's question type.\n\n"
         "texts, arena, stats, progress: as `text_encode` takes them; a text is truncated at `context - 1` bytes.\n"
         "choices: as many items as texts, each the legal bytes, at least one and none twice; of a str, ASCII alone.\n"
-        "temperature_groups: a question type per text, below the model's `choice_temperature_groups`; None: all "
-        "zero.\n\n"
-        "Answers a RowsTape of (choices,) in F32, whatever the weights are: item `i` sums to one, in the order of "
-        "its\n"
-        "choices.\n\n"
-        "Raises what `text_encode` does, ShapeMismatchError (as many choices and groups as texts), UnsupportedError "
-        "(a\n"
-        "model without the byte decoder).");
+        "temperature_groups: a question type per text, below the model's `choice_temperature_groups`; None: all 0.\n\n"
+        "Answers a RowsTape of (choices,) in F32, whatever the weights are: item `i` sums to one, in the order of\n"
+        "its choices.\n\n"
+        "Raises what `text_encode` does, ShapeMismatchError (as many choices and groups as texts), UnsupportedError\n"
+        "(a model without the byte decoder).");
 }
 
 } // namespace

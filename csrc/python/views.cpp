@@ -171,8 +171,7 @@ void bind_views(py::module_ &module) {
 
     py::class_<rows_tape_t>(
         module, "RowsTape", py::is_final(), exporter<rows_tape_t>(),
-        "Rows of items of any length, one item after another: item `i` spans rows `offsets[i]` up to `offsets[i + "
-        "1]`.\n\n"
+        "Rows of items of any length, one after another: item `i` spans rows `offsets[i]` up to `offsets[i + 1]`.\n\n"
         "`len(tape)` is the number of items, `tape[i]` an ArenaBuffer of item `i`'s rows, and the tape itself exports\n"
         "all rows as `tape.rows` does. It goes stale as an ArenaBuffer does.")
         .def_property_readonly(

@@ -33,13 +33,13 @@ static __thread tiles_t tiles __attribute__((tls_model("initial-exec")));
 /** One decoded instruction with a three-byte VEX prefix in map 0F38. */
 typedef struct instruction_t {
     uint8_t opcode;
-    uint8_t prefix;   /**< 0: none, 1: 66, 2: F3, 3: F2. */
+    uint8_t prefix;      /**< 0: none, 1: 66, 2: F3, 3: F2. */
     uint8_t is_register; /**< The last operand is a register, not memory. */
     uint8_t reg;
     uint8_t rm;
     uint8_t vvvv;
-    uint8_t *base;    /**< Memory operand, without the index. */
-    int64_t stride;   /**< Index register times scale: bytes from row to row. */
+    uint8_t *base;  /**< Memory operand, without the index. */
+    int64_t stride; /**< Index register times scale: bytes from row to row. */
     size_t length;
 } instruction_t;
 

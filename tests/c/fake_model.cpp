@@ -41,7 +41,9 @@ void fill(uform_model_t const &model, batch_t const &batch, segment_t const &seg
     if (batch.embeddings)
         for (size_t column = 0; column != config.dimensions; ++column)
             put(batch.embeddings, segment.item * config.dimensions + column, batch.scalar,
-                column == 0 ? float(segment.byte_count) : column == 1 ? float(segment.tokens()) : 1.0f);
+                column == 0   ? float(segment.byte_count)
+                : column == 1 ? float(segment.tokens())
+                              : 1.0f);
     for (size_t token = 0; token != segment.tokens(); ++token) {
         float const value = token < segment.byte_count ? float(segment.bytes[token]) : 256.0f;
         for (size_t column = 0; batch.states && column != config.hidden; ++column)

@@ -6,12 +6,12 @@
 
 /** What the stand-in does; each test starts from the defaults. */
 struct fake_forward_t {
-    std::atomic<bool> open {true};       /**< While false, calls wait inside. */
-    std::atomic<int> inside {0};         /**< Calls inside. */
+    std::atomic<bool> open {true}; /**< While false, calls wait inside. */
+    std::atomic<int> inside {0};   /**< Calls inside. */
     std::atomic<int> calls {0};
-    std::atomic<int> status {0};         /**< Returned, after the work. */
-    std::atomic<int> cpu_class {0};      /**< That the last call was asked for. */
-    std::atomic<size_t> threads {0};     /**< That the last call had. */
+    std::atomic<int> status {0};     /**< Returned, after the work. */
+    std::atomic<int> cpu_class {0};  /**< That the last call was asked for. */
+    std::atomic<size_t> threads {0}; /**< That the last call had. */
 };
 extern fake_forward_t fake_forward;
 

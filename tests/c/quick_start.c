@@ -115,7 +115,8 @@ static void score_tokens(void) {
     if (description.token_width) {
         CHECK_STATUS(uform_text_encode(model, &arguments), uform_success_k);
         CHECK(vectors.rows.rows == 30 && vectors.rows.columns == description.token_width);
-    } else {
+    }
+    else {
         CHECK_STATUS(uform_text_encode(model, &arguments), uform_unsupported_k);
     }
     uform_arena_free(arena);
@@ -150,7 +151,8 @@ static void choose(void) {
             }
         }
         uform_outcome_free(outcome);
-    } else {
+    }
+    else {
         CHECK_STATUS(uform_text_choose(model, &arguments), uform_unsupported_k);
     }
     uform_arena_free(arena);

@@ -50,9 +50,9 @@ typedef struct uform_text_choose_t {
     uform_outcome_t **completion;
     uform_arena_t *arena;
     uform_tape_t texts;
-    uform_tape_t choices;             /**< Item `i`: the legal bytes of text `i`, at least one, no byte twice. */
+    uform_tape_t choices;               /**< Item `i`: the legal bytes of text `i`, at least one, no byte twice. */
     uint32_t const *temperature_groups; /**< A question type per text, or NULL: all of group 0. */
-    size_t temperature_groups_count;  /**< Must be the number of texts where `temperature_groups` is given. */
+    size_t temperature_groups_count;    /**< Must be the number of texts where `temperature_groups` is given. */
     uform_progress_t progress;
     void *progress_context;
     uform_rows_tape_t *probabilities; /**< (choices, 1) of F32: item `i` sums to one, in the order of its choices. */

@@ -41,10 +41,10 @@ typedef struct uform_model_load_ram_t {
 
 /**
  *  Loads a safetensors checkpoint of format 1 from a file. `options` may be NULL.
- *  Errors: IO (path), MALFORMED (not safetensors, truncated, hostile, a weight that is not finite), UNSUPPORTED (unknown
- *  format number, quantization to F32, CPU class), CONFIG_MISMATCH (a configuration that no model can have, a tensor of
- *  no part of it), SHAPE_MISMATCH (missing tensor or wrong shape, by name), UNKNOWN_KIND (scalar), INVALID_ARGUMENT
- *  (NULL), OUT_OF_MEMORY, CONTENDED (executor), CANCELLED. A call that fails leaves `model` as it was.
+ *  Errors: IO (path), MALFORMED (not safetensors, truncated, hostile, a weight that is not finite), UNSUPPORTED
+ * (unknown format number, quantization to F32, CPU class), CONFIG_MISMATCH (a configuration that no model can have, a
+ * tensor of no part of it), SHAPE_MISMATCH (missing tensor or wrong shape, by name), UNKNOWN_KIND (scalar),
+ * INVALID_ARGUMENT (NULL), OUT_OF_MEMORY, CONTENDED (executor), CANCELLED. A call that fails leaves `model` as it was.
  */
 UFORM_API uform_status_t uform_model_load_ram(char const *path, uform_model_load_ram_t const *options,
                                               uform_model_t **model);

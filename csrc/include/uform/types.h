@@ -37,20 +37,20 @@ UFORM_API char const *uform_version(void);
 /** What a call came to. Failures are fixed numbers: they never change their meaning between versions. */
 typedef enum uform_status_t {
     uform_success_k = 0,
-    uform_deferred_k = 1,             /**< Submitted; the outcome will tell. */
-    uform_out_of_memory_k = -1,       /**< Host or device memory ran out. */
-    uform_shape_mismatch_k = -2,      /**< Sizes of arguments do not fit each other or the model. */
-    uform_unsupported_layout_k = -3,  /**< Memory layout or file format that is not taken. */
-    uform_unknown_kind_k = -4,        /**< A number that is no member of its enumeration. */
-    uform_io_k = -5,                  /**< The operating system refused a file. */
-    uform_device_k = -6,              /**< A device failed, or memory of the wrong device was named. */
-    uform_malformed_k = -7,           /**< A file's or buffer's contents are broken. */
-    uform_internal_k = -8,            /**< A fault of the library itself. */
-    uform_config_mismatch_k = -9,     /**< Two configurations that must agree do not. */
-    uform_contended_k = -10,          /**< The executor or the arena serves another call, or the arena is pinned. */
-    uform_cancelled_k = -11,          /**< The progress handler stopped the call. */
-    uform_unsupported_k = -12,        /**< The hardware, build or model cannot do it. */
-    uform_invalid_argument_k = -13    /**< An argument that can never be right. */
+    uform_deferred_k = 1,            /**< Submitted; the outcome will tell. */
+    uform_out_of_memory_k = -1,      /**< Host or device memory ran out. */
+    uform_shape_mismatch_k = -2,     /**< Sizes of arguments do not fit each other or the model. */
+    uform_unsupported_layout_k = -3, /**< Memory layout or file format that is not taken. */
+    uform_unknown_kind_k = -4,       /**< A number that is no member of its enumeration. */
+    uform_io_k = -5,                 /**< The operating system refused a file. */
+    uform_device_k = -6,             /**< A device failed, or memory of the wrong device was named. */
+    uform_malformed_k = -7,          /**< A file's or buffer's contents are broken. */
+    uform_internal_k = -8,           /**< A fault of the library itself. */
+    uform_config_mismatch_k = -9,    /**< Two configurations that must agree do not. */
+    uform_contended_k = -10,         /**< The executor or the arena serves another call, or the arena is pinned. */
+    uform_cancelled_k = -11,         /**< The progress handler stopped the call. */
+    uform_unsupported_k = -12,       /**< The hardware, build or model cannot do it. */
+    uform_invalid_argument_k = -13   /**< An argument that can never be right. */
 } uform_status_t;
 
 /** Scalars of outputs and of weights. Zero is the default: F32 for outputs, BF16 for weights. */
@@ -163,10 +163,10 @@ typedef struct uform_executor_t uform_executor_t;
 
 /** Options of `uform_executor_init_ram`. */
 typedef struct uform_executor_ram_t {
-    size_t threads;                /**< 0: as many as this process may run on (affinity, cgroup quota). */
-    size_t const *memory_domains;  /**< NUMA nodes to run on, copied; NULL: wherever the process may run. */
-    size_t memory_domains_count;   /**< Entries of `memory_domains`. */
-    uform_cpu_class_t cpu_class;   /**< Pin; UNSUPPORTED where this machine cannot run it. */
+    size_t threads;               /**< 0: as many as this process may run on (affinity, cgroup quota). */
+    size_t const *memory_domains; /**< NUMA nodes to run on, copied; NULL: wherever the process may run. */
+    size_t memory_domains_count;  /**< Entries of `memory_domains`. */
+    uform_cpu_class_t cpu_class;  /**< Pin; UNSUPPORTED where this machine cannot run it. */
 } uform_executor_ram_t;
 
 /**
@@ -230,12 +230,12 @@ UFORM_API void uform_arena_free(uform_arena_t *arena);
 
 /** A matrix in an arena: `rows` rows of `columns` scalars, `row_bytes` bytes apart, no gaps. */
 typedef struct uform_rows_t {
-    void *data;            /**< Aligned to 64 bytes. Valid until the arena's next rewind. */
+    void *data; /**< Aligned to 64 bytes. Valid until the arena's next rewind. */
     size_t rows;
     size_t columns;
     size_t row_bytes;
     uform_scalar_t scalar;
-    uint64_t generation;   /**< That the arena had: what `uform_arena_pin` asks for. */
+    uint64_t generation; /**< That the arena had: what `uform_arena_pin` asks for. */
 } uform_rows_t;
 
 /** Rows of items of any length: item `i` spans rows `offsets[i]` up to `offsets[i + 1]`. */
