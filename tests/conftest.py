@@ -1,4 +1,4 @@
-"""What the tests share. `UFORM_TEST_CHECKPOINT` names the checkpoint to run on; without it a small random one is made."""
+"""What the tests share. `UFORM_TEST_CHECKPOINT` names the checkpoint to run on; else a small random one is made."""
 
 from __future__ import annotations
 
