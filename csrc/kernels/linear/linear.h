@@ -2,7 +2,7 @@
  *  Linear layers: activations [rows, columns] times the transpose of a packed matrix [outputs, columns], and what is
  *  done with the sums while they are in L1.
  *
- *  Tolerance: see product/product.h; SiLU adds a relative 1e-6 (and, where activations are BF16, their rounding).
+ *  Tolerance: see product/product.h; SiLU adds a relative 1e-6, or 1e-4 and their rounding where activations are BF16.
  *  Work: 2 * rows * columns FLOP an output; each weight is read once a call, activations once a tile of 32 outputs.
  */
 #pragma once

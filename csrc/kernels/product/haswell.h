@@ -12,6 +12,7 @@ namespace {
 
 struct haswell_product_t : haswell_t {
     static constexpr size_t product_rows = 6;
+    static constexpr size_t pair_step = 1;
 
     static size_t next_rows(size_t left) noexcept { return even_rows(left, product_rows); }
 

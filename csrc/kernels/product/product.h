@@ -8,8 +8,9 @@
  *  - `product_rows`: rows of a call at the most, and `next_rows(left)`: how many to take next of what is left;
  *  - `product(rows, activations, activation_stride, panels, panel_stride, pairs, out, out_stride)`: `panels` points to
  *    the first line wanted of the first panel, `panel_stride` is the distance to the second one; strides are in
- *    elements. Lines are aligned to 64 bytes. AMX takes pairs by 16, which packing's padding provides, and may read
- *    (not use) activations of up to `product_rows` rows: buffers of activations end with room for that.
+ *    elements. Lines are aligned to 64 bytes. AMX may read (not use) activations of up to `product_rows` rows: buffers
+ *    of activations end with room for that;
+ *  - `pair_step`: `pairs` is a multiple of it. Packing pads to such.
  *
  *  F32 accumulation in one order of k for each output, whatever `rows` is. F32 classes are within 1e-6 of sum(|a * b|)
  *  of the exact sum, BF16 ones within 1e-5, which includes the products' own rounding.

@@ -33,6 +33,7 @@ struct tiles_t {
 
 struct sapphire_product_t : genoa_t {
     static constexpr size_t product_rows = 32;
+    static constexpr size_t pair_step = 16;
 
     /** Full pairs of tiles first: a pair costs the same however few of its rows are used. */
     static size_t next_rows(size_t left) noexcept { return left < product_rows ? left : product_rows; }

@@ -8,6 +8,7 @@ namespace {
 
 struct serial_product_t : serial_t {
     static constexpr size_t product_rows = 1;
+    static constexpr size_t pair_step = 1;
 
     static size_t next_rows(size_t) noexcept { return 1; }
 

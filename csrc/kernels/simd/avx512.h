@@ -34,13 +34,13 @@ struct avx512_t {
     static vector_t multiply(vector_t a, vector_t b) noexcept { return _mm512_mul_ps(a, b); }
     static vector_t divide(vector_t a, vector_t b) noexcept { return _mm512_div_ps(a, b); }
     static vector_t maximum(vector_t a, vector_t b) noexcept { return _mm512_max_ps(a, b); }
+    static vector_t minimum(vector_t a, vector_t b) noexcept { return _mm512_min_ps(a, b); }
     /** a * b + c, rounded once. */
     static vector_t multiply_add(vector_t a, vector_t b, vector_t c) noexcept { return _mm512_fmadd_ps(a, b, c); }
-    static vector_t round(vector_t a) noexcept {
-        return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    }
-    /** a * 2^integer, zero where that is too small for a number. */
-    static vector_t scale(vector_t a, vector_t integer) noexcept { return _mm512_scalef_ps(a, integer); }
+    /** a minus the integer below it. */
+    static vector_t fraction(vector_t a) noexcept { return _mm512_reduce_ps(a, _MM_FROUND_TO_NEG_INF); }
+    /** a times two to the integer below `exponent`, 0 where that is too small for a number. */
+    static vector_t scale(vector_t a, vector_t exponent) noexcept { return _mm512_scalef_ps(a, exponent); }
     static float sum(vector_t a) noexcept { return _mm512_reduce_add_ps(a); }
     static float largest(vector_t a) noexcept { return _mm512_reduce_max_ps(a); }
 

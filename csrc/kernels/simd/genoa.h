@@ -18,6 +18,7 @@ namespace {
 
 struct genoa_t : avx512_t {
     using activation_t = bf16_t;
+    static constexpr bool rounds_activations = true;
 
     static vector_t load_activations(bf16_t const *pointer) noexcept {
         __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<__m256i const *>(pointer)));

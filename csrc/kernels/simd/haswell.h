@@ -15,6 +15,7 @@ namespace {
 struct haswell_t {
     using vector_t = __m256;
     using activation_t = float;
+    static constexpr bool rounds_activations = false;
     static constexpr size_t lanes = 8;
 
     static __m256i mask(size_t count) noexcept {
@@ -36,13 +37,12 @@ struct haswell_t {
     static vector_t multiply(vector_t a, vector_t b) noexcept { return _mm256_mul_ps(a, b); }
     static vector_t divide(vector_t a, vector_t b) noexcept { return _mm256_div_ps(a, b); }
     static vector_t maximum(vector_t a, vector_t b) noexcept { return _mm256_max_ps(a, b); }
+    static vector_t minimum(vector_t a, vector_t b) noexcept { return _mm256_min_ps(a, b); }
     static vector_t multiply_add(vector_t a, vector_t b, vector_t c) noexcept { return _mm256_fmadd_ps(a, b, c); }
-    static vector_t round(vector_t a) noexcept {
-        return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    }
-    /** a * 2^integer, in two steps so that each factor's exponent exists; for integers from -252 to 254. */
-    static vector_t scale(vector_t a, vector_t integer) noexcept {
-        __m256i whole = _mm256_cvtps_epi32(integer);
+    static vector_t fraction(vector_t a) noexcept { return _mm256_sub_ps(a, _mm256_floor_ps(a)); }
+    /** In two steps, so that each factor's exponent exists. */
+    static vector_t scale(vector_t a, vector_t exponent) noexcept {
+        __m256i whole = _mm256_cvtps_epi32(_mm256_floor_ps(_mm256_max_ps(exponent, _mm256_set1_ps(-252.f))));
         __m256i half = _mm256_srai_epi32(whole, 1);
         __m256i rest = _mm256_sub_epi32(whole, half);
         __m256i bias = _mm256_set1_epi32(127);

@@ -11,6 +11,7 @@ namespace {
 struct serial_t {
     using vector_t = float;
     using activation_t = float;
+    static constexpr bool rounds_activations = false;
     static constexpr size_t lanes = 1;
 
     static float zero() noexcept { return 0.f; }
@@ -24,9 +25,12 @@ struct serial_t {
     static float multiply(float a, float b) noexcept { return a * b; }
     static float divide(float a, float b) noexcept { return a / b; }
     static float maximum(float a, float b) noexcept { return a > b ? a : b; }
+    static float minimum(float a, float b) noexcept { return a < b ? a : b; }
     static float multiply_add(float a, float b, float c) noexcept { return a * b + c; }
-    static float round(float a) noexcept { return std::nearbyint(a); }
-    static float scale(float a, float integer) noexcept { return std::ldexp(a, static_cast<int>(integer)); }
+    static float fraction(float a) noexcept { return a - std::floor(a); }
+    static float scale(float a, float exponent) noexcept {
+        return std::ldexp(a, static_cast<int>(std::floor(maximum(exponent, -252.f))));
+    }
     static float sum(float a) noexcept { return a; }
     static float largest(float a) noexcept { return a; }
     static float load_activations(float const *pointer) noexcept { return *pointer; }

@@ -16,6 +16,7 @@ namespace {
 
 struct skylake_t : avx512_t {
     using activation_t = float;
+    static constexpr bool rounds_activations = false;
 
     static vector_t load_activations(float const *pointer) noexcept { return load(pointer); }
     static void store_activations(float *pointer, vector_t value) noexcept { store(pointer, value); }
