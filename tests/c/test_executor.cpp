@@ -323,45 +323,6 @@ static void submit_and_wait_for_long() {
     }
 }
 
-/** Milliseconds that `calls` calls of some work a slot take on one executor. */
-static double milliseconds_of(uform_executor_t *executor, int calls) {
-    auto const begin = test_clock_t::now();
-    for (int call = 0; call != calls; ++call) {
-        executor_hold_t hold;
-        if (hold.acquire(*executor, false) != uform_success_k) std::abort();
-        std::atomic<double> sink {0};
-        hold.team().run_each([&](size_t slot) noexcept {
-            for (int part = 0; part != 10; ++part) {
-                double sum = double(slot);
-                for (int step = 0; step != 20000; ++step) sum = std::sqrt(sum + step);
-                sink.store(sum, std::memory_order_relaxed);
-                hold.team().barrier();
-            }
-        });
-    }
-    return std::chrono::duration<double, std::milli>(test_clock_t::now() - begin).count();
-}
-
-/** Two executors that share the cores take as long as one with twice the calls, give or take a busy machine. */
-static void two_executors_keep_the_throughput() {
-    uform_executor_t *first = make_executor(2), *second = make_executor(2);
-    milliseconds_of(first, 5), milliseconds_of(second, 5);
-    double best = 1e9;
-    for (int attempt = 0; attempt != 5 && best > 1.5; ++attempt) {
-        double const alone = milliseconds_of(first, 100);
-        auto const begin = test_clock_t::now();
-        std::thread other([&] { milliseconds_of(second, 50); });
-        milliseconds_of(first, 50);
-        other.join();
-        double const both = std::chrono::duration<double, std::milli>(test_clock_t::now() - begin).count();
-        best = std::min(best, both / alone);
-    }
-    std::fprintf(stderr, "  two executors at once take %.2f of the time of one with all the calls\n", best);
-    CHECK(best < 3);
-    uform_executor_free(first);
-    uform_executor_free(second);
-}
-
 #if !defined(__SANITIZE_THREAD__) // It cannot follow threads that a forked child starts.
 
 /** Exit code of a child that ran `body`; -1: it did not end in time. */
@@ -461,7 +422,6 @@ int main() {
     RUN(draining_waits_for_the_call);
     RUN(freeing_waits_for_the_call);
     RUN(submit_and_wait_for_long);
-    RUN(two_executors_keep_the_throughput);
 #if !defined(__SANITIZE_THREAD__)
     RUN(children_make_their_own_threads);
 #endif
