@@ -22,6 +22,8 @@ from benchmarks.peers import PEERS
 from tests.oracle import Oracle
 
 LEAST_COSINE = 0.999
+# Peers in bf16 keep their residuals in it, and so lose accuracy; their times stand, for less accurate results.
+LEAST_COSINE_OF_BF16_PEERS = 0.99
 TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
 
 
@@ -62,6 +64,11 @@ def lowest_cosine(embeddings: np.ndarray, expected: np.ndarray) -> float:
     return float((embeddings * expected).sum(1).min() if np.isfinite(embeddings).all() else -1.0)
 
 
+def least_cosine(name: str) -> float:
+    """What a side's embeddings have to agree with the oracle by."""
+    return LEAST_COSINE_OF_BF16_PEERS if name in PEERS and "bf16" in name else LEAST_COSINE
+
+
 def peak(name: str, arguments: argparse.Namespace) -> float:
     """FLOP/s that the cores reach in the products that a side computes with."""
     f32 = "f32" in name or "SKYLAKE" in name or "HASWELL" in name
@@ -80,12 +87,14 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", default=["W1", "W2", "W3", "W4"])
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--seconds", type=float, default=6.0, help="spent on each side and workload")
-    parser.add_argument("--tcmalloc", action="store_true", help="give every side tcmalloc")
+    parser.add_argument("--tcmalloc", action="store_true", help="give every side tcmalloc; leaves out OpenVINO, which crashes over it")
     parser.add_argument("--peak-bf16", type=float, default=232.0, help="GFLOP/s of one core in VDPBF16PS")
     parser.add_argument("--peak-f32", type=float, default=117.0, help="GFLOP/s of one core in F32")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.tcmalloc:
+        # OpenVINO frees memory that it did not get from the allocator in place, and crashes.
+        arguments.peers = [name for name in arguments.peers if "OpenVINO" not in name]
         with_tcmalloc()
 
     path, configuration = checkpoint(arguments.model), MODELS[arguments.model]
@@ -99,7 +108,7 @@ def main() -> None:
         expected = oracle.encode_texts(workload.texts)[0].numpy()
         texts = workload.texts
         cosines = {name: lowest_cosine(side.encode(texts), expected) for name, side in sides.items()}
-        wrong += [f"{name} on {workload.name}" for name, cosine in cosines.items() if cosine < LEAST_COSINE]
+        wrong += [f"{name} on {workload.name}" for name, cosine in cosines.items() if cosine < least_cosine(name)]
         timings = interleave({name: lambda side=side, texts=texts: side.encode(texts) for name, side in sides.items()},
                              arguments.seconds)  # fmt: skip
         flops, best_bf16, best_f32 = workload.flops(configuration), best(timings, "bf16"), best(timings, "f32")
@@ -119,7 +128,7 @@ def main() -> None:
     if arguments.json:
         arguments.json.write_text(json.dumps({"machine": machine(), "model": arguments.model, "rounds": results}))
     if wrong:
-        sys.exit(f"cosine to the F32 oracle under {LEAST_COSINE}: {', '.join(wrong)}")
+        sys.exit(f"too far from the F32 oracle: {', '.join(wrong)}")
 
 
 if __name__ == "__main__":
