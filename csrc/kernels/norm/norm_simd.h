@@ -1,7 +1,5 @@
 /** Norms over a class's vectors. Included behind the class's header. Internal linkage: see there. */
 #pragma once
-#include <cmath>
-
 #include "norm.h"
 
 namespace uform {
@@ -31,7 +29,7 @@ template <typename simd_type_> void normalize(normalize_t const &arguments) noex
     for (size_t index = 0; index != arguments.count; ++index) {
         float const *row = arguments.rows + index * columns;
         float mean = sum_of_squares<simd_t>(row, columns) / static_cast<float>(columns);
-        auto factor = simd_t::fill(1.f / std::sqrt(mean + arguments.epsilon));
+        auto factor = simd_t::fill(1.f / __builtin_sqrtf(mean + arguments.epsilon));
         auto activations = static_cast<activation_t *>(arguments.activations);
         for (size_t column = 0; column != columns; column += simd_t::lanes) {
             auto value = simd_t::multiply(simd_t::multiply(simd_t::load(row + column), factor),
@@ -48,7 +46,7 @@ template <typename simd_type_> void unit(float *rows, size_t count, size_t colum
         float *row = rows + index * columns;
         float squares = sum_of_squares<simd_t>(row, columns);
         if (squares == 0.f) continue;
-        auto factor = simd_t::fill(1.f / std::sqrt(squares));
+        auto factor = simd_t::fill(1.f / __builtin_sqrtf(squares));
         size_t column = 0;
         for (; column + simd_t::lanes <= columns; column += simd_t::lanes)
             simd_t::store(row + column, simd_t::multiply(simd_t::load(row + column), factor));

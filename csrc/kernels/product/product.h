@@ -20,6 +20,7 @@
 #include <cstddef>
 
 namespace uform {
+namespace {
 
 /** Rows to take next of `left`, at most `most`, so that none of the calls has far fewer than the others. */
 constexpr size_t even_rows(size_t left, size_t most) noexcept {
@@ -27,4 +28,5 @@ constexpr size_t even_rows(size_t left, size_t most) noexcept {
     return (left + calls - 1) / calls;
 }
 
+} // namespace
 } // namespace uform

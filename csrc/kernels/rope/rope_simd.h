@@ -1,7 +1,5 @@
 /** Head norm and rotary positions over a class's vectors. Included behind its header. Internal linkage: see there. */
 #pragma once
-#include <cmath>
-
 #include "rope.h"
 
 namespace uform {
@@ -25,7 +23,7 @@ template <typename simd_type_> void rope(rope_t const &arguments) noexcept {
             squares = simd_t::multiply_add(value, value, squares);
         }
         float mean = simd_t::sum(squares) / static_cast<float>(dimension);
-        auto factor = simd_t::fill(arguments.factor / std::sqrt(mean + arguments.epsilon));
+        auto factor = simd_t::fill(arguments.factor / __builtin_sqrtf(mean + arguments.epsilon));
         float const *cosines = arguments.rotary + arguments.positions[index] * dimension;
         float const *sines = cosines + half;
         for (size_t j = 0; j != half; j += simd_t::lanes) {

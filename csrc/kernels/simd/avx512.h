@@ -4,11 +4,10 @@
  *  made for a newer class to an older machine.
  */
 #pragma once
-#include <immintrin.h>
-
 #include <cstddef>
 
 #include "../packed.h"
+#include "intrinsics.h"
 
 namespace uform {
 namespace {

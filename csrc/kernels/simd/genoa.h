@@ -1,10 +1,9 @@
 /** GENOA: AVX512-BF16, BF16 activations. A file of this class includes it after all others, and `simd/end.h` last. */
 #pragma once
-#include <immintrin.h>
-
 #include <cstddef>
 
 #include "../packed.h"
+#include "intrinsics.h"
 
 #if !defined(UFORM_TARGET)
 #define UFORM_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bf16"

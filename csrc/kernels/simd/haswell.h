@@ -1,10 +1,9 @@
 /** HASWELL: AVX2 and FMA, F32 activations. A file of this class includes it after all others, and `simd/end.h` last. */
 #pragma once
-#include <immintrin.h>
-
 #include <cstddef>
 
 #include "../packed.h"
+#include "intrinsics.h"
 
 #define UFORM_TARGET "avx2,fma,f16c"
 #include "begin.h"

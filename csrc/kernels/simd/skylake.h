@@ -1,10 +1,9 @@
 /** SKYLAKE: AVX-512, F32 activations. A file of this class includes it after all others, and `simd/end.h` last. */
 #pragma once
-#include <immintrin.h>
-
 #include <cstddef>
 
 #include "../packed.h"
+#include "intrinsics.h"
 
 #define UFORM_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"
 #include "begin.h"
