@@ -87,7 +87,9 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", default=["W1", "W2", "W3", "W4"])
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--seconds", type=float, default=6.0, help="spent on each side and workload")
-    parser.add_argument("--tcmalloc", action="store_true", help="give every side tcmalloc; leaves out OpenVINO, which crashes over it")
+    parser.add_argument(
+        "--tcmalloc", action="store_true", help="for all sides; OpenVINO, which crashes over it, is left out"
+    )
     parser.add_argument("--peak-bf16", type=float, default=232.0, help="GFLOP/s of one core in VDPBF16PS")
     parser.add_argument("--peak-f32", type=float, default=117.0, help="GFLOP/s of one core in F32")
     parser.add_argument("--json", type=Path)
