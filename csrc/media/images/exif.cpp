@@ -32,20 +32,20 @@ class tiff_t {
 } // namespace
 
 orientation_t exif_orientation(uint8_t const *data, size_t length) noexcept {
-    constexpr size_t prefix_length = 6, entry_length = 12;
-    if (length >= prefix_length && !std::memcmp(data, "Exif\0\0", prefix_length))
-        data += prefix_length, length -= prefix_length;
+    constexpr size_t prefix_length_k = 6, entry_length_k = 12;
+    if (length >= prefix_length_k && !std::memcmp(data, "Exif\0\0", prefix_length_k))
+        data += prefix_length_k, length -= prefix_length_k;
     tiff_t const tiff(data, length);
     if (!tiff.valid()) return orientation_t::upright_k;
 
-    constexpr uint32_t orientation_tag = 0x0112, short_type = 3;
+    constexpr uint32_t orientation_tag_k = 0x0112, short_type_k = 3;
     size_t const directory = tiff.u32(4);
     size_t const entries = tiff.u16(directory);
     for (size_t index = 0; index != entries; ++index) {
-        size_t const entry = directory + 2 + index * entry_length;
-        if (tiff.u16(entry) != orientation_tag) continue;
+        size_t const entry = directory + 2 + index * entry_length_k;
+        if (tiff.u16(entry) != orientation_tag_k) continue;
         uint32_t const value = tiff.u16(entry + 8);
-        bool const known = tiff.u16(entry + 2) == short_type && tiff.u32(entry + 4) == 1 && value >= 1 && value <= 8;
+        bool const known = tiff.u16(entry + 2) == short_type_k && tiff.u32(entry + 4) == 1 && value >= 1 && value <= 8;
         return known ? orientation_t(value) : orientation_t::upright_k;
     }
     return orientation_t::upright_k;
