@@ -44,13 +44,17 @@ class Gate:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
-    given = os.environ.get("UFORM_TEST_CHECKPOINT")
-    if given:
-        return given
+def small_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """For tests that need a call of a known duration."""
     path = tmp_path_factory.mktemp("checkpoint") / "small.safetensors"
     Oracle.random(SMALL, seed=11).save(path)
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def checkpoint(small_checkpoint: str) -> str:
+    given = os.environ.get("UFORM_TEST_CHECKPOINT")
+    return os.path.abspath(given) if given else small_checkpoint
 
 
 @pytest.fixture(scope="session")

@@ -310,7 +310,7 @@ def test_handlers_that_call_back(model: uform.Model, executor: uform.Executor) -
 
 
 def test_calls_release_the_gil(model: uform.Model) -> None:
-    texts = ["some text of a few words" * 3] * 3000
+    texts = ["some text of a few words" * 3] * 1000
     done = threading.Event()
     steps = 0
 
@@ -326,7 +326,7 @@ def test_calls_release_the_gil(model: uform.Model) -> None:
     assert steps > 3
 
 
-def test_ctrl_c_stops_a_blocking_call(checkpoint: str) -> None:
+def test_ctrl_c_stops_a_blocking_call(small_checkpoint: str) -> None:
     code = """
         import os, signal, sys, threading, time
         import uform
@@ -342,7 +342,7 @@ def test_ctrl_c_stops_a_blocking_call(checkpoint: str) -> None:
             print("stopped" if stats.encoded_tokens == 0 else "late")
     """
     for receiver in ("model", "on"):
-        done = run_python(code, checkpoint, receiver)
+        done = run_python(code, small_checkpoint, receiver)
         assert done.stdout == "stopped\n", done.stderr
 
 
@@ -370,7 +370,7 @@ def test_a_forked_child_encodes(model: uform.Model, executor: uform.Executor, ga
     assert np.array_equal(np.asarray(call.wait().embeddings), expected)
 
 
-def test_threads_outlived_by_the_interpreter(checkpoint: str) -> None:
+def test_threads_outlived_by_the_interpreter(small_checkpoint: str) -> None:
     """A daemon thread inside of a call, when the interpreter ends."""
     code = """
         import sys, threading
@@ -389,7 +389,7 @@ def test_threads_outlived_by_the_interpreter(checkpoint: str) -> None:
         entered.wait()
     """
     for _ in range(3):
-        done = run_python(code, checkpoint)
+        done = run_python(code, small_checkpoint)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
