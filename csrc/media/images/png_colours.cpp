@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "media/images/over_white.h"
+
 namespace uform {
 namespace {
 
@@ -13,14 +15,8 @@ uint32_t u16(uint8_t const *data) noexcept { return uint32_t(data[0]) << 8 | dat
 /** A level of 16 bits in 8. */
 uint8_t narrowed(uint32_t level) noexcept { return uint8_t((level * 255 + 32895) >> 16); }
 
-/** A level over white. */
-uint8_t composed(uint32_t level, uint32_t alpha) noexcept {
-    uint32_t const product = (white_k - level) * alpha + 128;
-    return uint8_t(white_k - ((product + (product >> 8)) >> 8));
-}
-
-/** The same of 16 bits, in 8. */
-uint8_t composed_narrowed(uint32_t level, uint32_t alpha) noexcept {
+/** A level of 16 bits over white, in 8. */
+uint8_t narrowed_over_white(uint32_t level, uint32_t alpha) noexcept {
     uint64_t const product = uint64_t(0xFFFF - level) * alpha;
     return narrowed(0xFFFF - uint32_t((product + 0x7FFF) / 0xFFFF));
 }
@@ -29,14 +25,14 @@ struct two_bytes_t {
     static constexpr size_t bytes_k = 2;
     static uint32_t level(uint8_t const *data) noexcept { return u16(data); }
     static uint8_t opaque(uint32_t level) noexcept { return narrowed(level); }
-    static uint8_t over_white(uint32_t level, uint32_t alpha) noexcept { return composed_narrowed(level, alpha); }
+    static uint8_t over_white(uint32_t level, uint32_t alpha) noexcept { return narrowed_over_white(level, alpha); }
 };
 
 struct one_byte_t {
     static constexpr size_t bytes_k = 1;
     static uint32_t level(uint8_t const *data) noexcept { return *data; }
     static uint8_t opaque(uint32_t level) noexcept { return uint8_t(level); }
-    static uint8_t over_white(uint32_t level, uint32_t alpha) noexcept { return composed(level, alpha); }
+    static uint8_t over_white(uint32_t level, uint32_t alpha) noexcept { return uform::over_white(level, alpha); }
 };
 
 /** @tparam colours_ 1 for grey, 3 for RGB; alpha comes after them. */
@@ -90,7 +86,7 @@ void png_colours_t::list_palette(png_bytes_t palette, png_bytes_t transparency) 
     std::memcpy(colours_, palette.data, palette.length);
     size_t const entries = std::min(palette.length / 3, transparency.length);
     for (size_t entry = 0; entry != entries; ++entry)
-        for (uint8_t &level : colours_[entry]) level = composed(level, transparency.data[entry]);
+        for (uint8_t &level : colours_[entry]) level = over_white(level, transparency.data[entry]);
 }
 
 void png_colours_t::convert(uint8_t const *row, size_t columns, uint8_t *rgb) const noexcept {
