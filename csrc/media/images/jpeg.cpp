@@ -20,6 +20,8 @@ namespace {
 constexpr int exif_marker_k = JPEG_APP0 + 1;
 constexpr int most_scans_k = 500; /**< More than refining every bit of every coefficient apart would take. */
 constexpr JDIMENSION rows_at_once_k = 4;
+/** The mean of each block takes a bit, and planes of 8 x 8 pixels a block are half as large as the picture together. */
+constexpr uint64_t most_pixels_a_byte_k = 8 * 2 * 64;
 
 /**
  *  libjpeg's decompressor. Its errors jump back into the member function that called it: whatever has a destructor is
@@ -37,13 +39,13 @@ class jpeg_t {
         if (setjmp(escape_)) return fault_.status;
         info_.err = jpeg_std_error(&errors_);
         info_.client_data = this;
-        info_.progress = &progress_;
         errors_.error_exit = on_error;
         errors_.emit_message = on_message;
         progress_.progress_monitor = on_progress;
         jpeg_create_decompress(&info_);
+        info_.progress = &progress_;
         jpeg_save_markers(&info_, exif_marker_k, 0xFFFF);
-        first_ = file.data;
+        file_ = file;
         jpeg_mem_src(&info_, file.data, static_cast<unsigned long>(file.length));
         jpeg_read_header(&info_, TRUE);
         return check();
@@ -105,7 +107,7 @@ class jpeg_t {
     /** Some cameras put zeros between the last block and the marker after it. */
     bool is_padding(int count) const noexcept {
         uint8_t const *const end = info_.src->next_input_byte;
-        if (count < 0 || end - first_ < count) return false;
+        if (count < 0 || end - file_.data < count) return false;
         return std::all_of(end - count, end, [](uint8_t byte) { return byte == 0; });
     }
 
@@ -122,6 +124,8 @@ class jpeg_t {
     uform_status_t check() noexcept {
         if (uform_status_t const status = check_pixels(info_.image_width, info_.image_height, limits_, fault_))
             return status;
+        if (uint64_t(info_.image_width) * info_.image_height > most_pixels_a_byte_k * file_.length)
+            return refuse(fault_, uform_malformed_k, "a JPEG file with less data than its picture takes");
         if (info_.arith_code) return refuse(fault_, uform_unsupported_layout_k, "a JPEG file with arithmetic coding");
         if (info_.data_precision != 8)
             return refuse(fault_, uform_unsupported_layout_k, "a JPEG file of %d bits", info_.data_precision);
@@ -181,7 +185,7 @@ class jpeg_t {
 
     limits_t const &limits_;
     fault_t &fault_;
-    uint8_t const *first_ = nullptr;
+    file_t file_;
     int scans_ = 0;
     uint64_t blocks_ = 0; /**< Of all scans. */
     jpeg_decompress_struct info_ = {};
