@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -42,7 +43,8 @@ def photo(width: int, height: int, seed: int = 0, roughness: float = 1.4) -> np.
     grey, blue, red = planes / planes.std(axis=(1, 2), keepdims=True)
     blue, red = blue * 0.35, red * 0.35
     levels = 120 + 48 * np.stack([grey + red, grey - 0.3 * blue - 0.5 * red, grey + blue], axis=-1)
-    return np.clip(levels, 0, 255).astype(np.uint8)
+    pixels: np.ndarray = np.clip(levels, 0, 255).astype(np.uint8)
+    return pixels
 
 
 def blocks(width: int = 48, height: int = 32) -> np.ndarray:
@@ -60,7 +62,7 @@ def exif(orientation: int, order: str = "<") -> bytes:
     return header + maker + turn + struct.pack(order + "I", 0)
 
 
-def saved(picture: Image.Image, kind: str, **options: object) -> bytes:
+def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
     picture.save(buffer, kind, **options)
     return buffer.getvalue()
@@ -306,7 +308,7 @@ def write_webps(folder: Path) -> None:
 
 def write_sizes(folder: Path) -> None:
     """Of all formats: pictures of extreme shapes, and a checkerboard of single pixels."""
-    formats = {
+    formats: dict[str, tuple[str, dict[str, Any]]] = {
         "jpg": ("JPEG", {"quality": 100, "subsampling": 0}),
         "png": ("PNG", {}),
         "webp": ("WEBP", {"lossless": True}),
