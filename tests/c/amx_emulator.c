@@ -5,11 +5,14 @@
  *      cc -shared -fPIC -O2 tests/c/amx_emulator.c -o amx_emulator.so -lm
  *      LD_PRELOAD=./amx_emulator.so UFORM_ASSUME_CPU_CLASS=SAPPHIRE program
  *
+ *  Tests in C++ include it. Where the processor has AMX, nothing traps, and this does nothing.
  *  What hardware would fault on (a configuration with reserved bits, a tile that is not configured) ends the process.
  *  Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, and its chapter on AMX in volume 1.
  *  Needs the rest of the class, AVX512-BF16 among it, in hardware.
  */
+#if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
+#endif
 #include <math.h>
 #include <signal.h>
 #include <stdint.h>
@@ -37,7 +40,8 @@ typedef struct instruction_t {
     uint8_t is_register; /**< The last operand is a register, not memory. */
     uint8_t reg;
     uint8_t rm;
-    uint8_t vvvv;
+    uint8_t vvvv; /**< 0 where the encoding names no third register. */
+    uint8_t has_sib;
     uint8_t *base;  /**< Memory operand, without the index. */
     int64_t stride; /**< Index register times scale: bytes from row to row. */
     size_t length;
@@ -56,7 +60,7 @@ static int64_t general_register(ucontext_t const *context, unsigned number) {
 
 /** Answers 0 for what is no AMX instruction. */
 static int decode(ucontext_t const *context, instruction_t *out) {
-    uint8_t const *code = (uint8_t const *)context->uc_mcontext.gregs[REG_RIP];
+    uint8_t const *const code = (uint8_t const *)context->uc_mcontext.gregs[REG_RIP];
     if (code[0] != 0xc4 || (code[1] & 0x1f) != 2) return 0;
     unsigned const r = (~code[1] >> 7 & 1) << 3, x = (~code[1] >> 6 & 1) << 3, b = (~code[1] >> 5 & 1) << 3;
     if (code[2] & 0x84) return 0; // W and L are zero in all of them.
@@ -69,7 +73,9 @@ static int decode(ucontext_t const *context, instruction_t *out) {
     out->reg = (uint8_t)((modrm >> 3 & 7) | r);
     out->rm = (uint8_t)(rm | b);
     out->is_register = mode == 3;
+    out->has_sib = mode != 3 && rm == 4;
     out->stride = 0;
+    out->base = NULL;
     size_t length = 5;
     if (mode != 3) {
         int64_t address = 0;
@@ -121,6 +127,14 @@ static void configure(uint8_t const *memory) {
     tiles.configured = 1;
 }
 
+static void store_configuration(uint8_t *memory) {
+    memset(memory, 0, row_bytes_k);
+    if (!tiles.configured) return;
+    memory[0] = tiles.configured;
+    memcpy(memory + 16, tiles.row_bytes, sizeof(tiles.row_bytes));
+    memcpy(memory + 48, tiles.rows, sizeof(tiles.rows));
+}
+
 static void need(unsigned tile) {
     if (!tiles.configured) refuse("a tile is used, but none is configured");
     if (tile >= tiles_k || !tiles.rows[tile]) refuse("a tile is used that is not configured");
@@ -139,6 +153,7 @@ static float widen(uint8_t const *bf16) {
 static void multiply(unsigned out, unsigned left, unsigned right) {
     need(out), need(left), need(right);
     unsigned const rows = tiles.rows[out], columns = tiles.row_bytes[out] / 4, pairs = tiles.row_bytes[left] / 4;
+    if (tiles.row_bytes[out] % 4 || tiles.row_bytes[left] % 4) refuse("TDPBF16PS: columns are no pairs");
     if (tiles.rows[left] != rows || tiles.row_bytes[right] != tiles.row_bytes[out] || tiles.rows[right] != pairs)
         refuse("TDPBF16PS: shapes do not fit");
     if (out == left || out == right || left == right) refuse("TDPBF16PS: a tile stands twice");
@@ -156,6 +171,7 @@ static void multiply(unsigned out, unsigned left, unsigned right) {
 }
 
 static void move(instruction_t const *it, int store) {
+    if (!it->has_sib) refuse("a tile is moved without an index register's byte");
     need(it->reg);
     for (unsigned row = 0; row != rows_k; ++row) {
         uint8_t *const memory = it->base + it->stride * row;
@@ -167,21 +183,29 @@ static void move(instruction_t const *it, int store) {
     }
 }
 
+/** Answers 0 for what is no instruction of AMX. */
+static int execute(instruction_t const *it) {
+    if (it->opcode == 0x5c && it->is_register && it->prefix == 2) multiply(it->reg, it->rm, it->vvvv);
+    else if (it->vvvv) return 0;
+    else if (it->opcode == 0x49 && !it->is_register && !it->reg && it->prefix == 0) configure(it->base);
+    else if (it->opcode == 0x49 && !it->is_register && !it->reg && it->prefix == 1) store_configuration(it->base);
+    else if (it->opcode == 0x49 && it->is_register && !it->reg && !it->rm && it->prefix == 0)
+        memset(&tiles, 0, sizeof(tiles));
+    else if (it->opcode == 0x49 && it->is_register && !it->rm && it->prefix == 3) {
+        need(it->reg);
+        memset(tiles.data[it->reg], 0, sizeof(tiles.data[it->reg]));
+    }
+    else if (it->opcode == 0x4b && !it->is_register && (it->prefix == 3 || it->prefix == 1)) move(it, 0);
+    else if (it->opcode == 0x4b && !it->is_register && it->prefix == 2) move(it, 1);
+    else return 0;
+    return 1;
+}
+
 static void emulate(int number, siginfo_t *information, void *pointer) {
     (void)information;
-    ucontext_t *const context = pointer;
+    ucontext_t *const context = (ucontext_t *)pointer;
     instruction_t it;
-    int known = decode(context, &it);
-    if (known && it.opcode == 0x49 && !it.is_register && it.prefix == 0) configure(it.base);
-    else if (known && it.opcode == 0x49 && it.is_register && it.prefix == 0) memset(&tiles, 0, sizeof(tiles));
-    else if (known && it.opcode == 0x49 && it.is_register && it.prefix == 3) {
-        need(it.reg);
-        memset(tiles.data[it.reg], 0, sizeof(tiles.data[it.reg]));
-    }
-    else if (known && it.opcode == 0x4b && !it.is_register && (it.prefix == 3 || it.prefix == 1)) move(&it, 0);
-    else if (known && it.opcode == 0x4b && !it.is_register && it.prefix == 2) move(&it, 1);
-    else if (known && it.opcode == 0x5c && it.is_register && it.prefix == 2) multiply(it.reg, it.rm, it.vvvv);
-    else known = 0;
+    int const known = decode(context, &it) && execute(&it);
     if (!known) {
         // Somebody else's illegal instruction: let it end the process as it would have.
         signal(number, SIG_DFL);
