@@ -99,14 +99,16 @@ def png_rows(pixels: np.ndarray, depth: int, filters: Iterable[int] = (0,)) -> b
     return b"".join(lines)
 
 
-def png_data(pixels: np.ndarray, depth: int, filters: Iterable[int] = (0,), interlaced: bool = False) -> bytes:
+def png_data(
+    pixels: np.ndarray, depth: int, filters: Iterable[int] = (0,), interlaced: bool = False, level: int = -1
+) -> bytes:
     """Compressed rows, in seven passes where they are interlaced."""
     rows = b""
     for left, top, across, down in PNG_PASSES if interlaced else ((0, 0, 1, 1),):
         part = pixels[top::down, left::across]
         if part.size:
             rows += png_rows(part, depth, filters)
-    return zlib.compress(rows)
+    return zlib.compress(rows, level)
 
 
 def png(
@@ -117,12 +119,16 @@ def png(
     interlaced: bool = False,
     before: bytes = b"",
     piece: int = 0,
+    level: int = -1,
 ) -> bytes:
-    """A PNG file of [height, width, channels]. `before`: chunks before the data; `piece`: bytes of its chunks."""
+    """A PNG file of [height, width, channels].
+
+    `before`: chunks before the data; `piece`: bytes of each of its chunks; `level`: of the compression.
+    """
     height, width, channels = pixels.shape
     assert channels == PNG_CHANNELS[colour]
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
-    data = png_data(pixels, depth, filters, interlaced)
+    data = png_data(pixels, depth, filters, interlaced, level)
     pieces = [data[start : start + piece] for start in range(0, len(data), piece)] if piece else [data]
     body = b"".join(png_chunk(b"IDAT", part) for part in pieces)
     return PNG_SIGNATURE + png_chunk(b"IHDR", header) + before + body + png_chunk(b"IEND", b"")
@@ -258,6 +264,14 @@ def write_pngs(folder: Path) -> None:
     keyed = np.array([[[1, 2, 3], [3, 2, 1], [1, 2, 4]]])
     write("rgb_key_8", png(keyed, 8, 2, before=png_chunk(b"tRNS", struct.pack(">HHH", 1, 2, 3))))
     write("rgb_key_16", png(keyed * 257, 16, 2, before=png_chunk(b"tRNS", struct.pack(">HHH", 257, 514, 771))))
+
+    # Not compressed: one stored block, whose rows are easily changed.
+    for depth, colour in ((1, 0), (2, 3), (16, 4), (8, 2), (8, 6)):
+        samples = np.random.default_rng(9).integers(0, 2**depth, (13, 9, PNG_CHANNELS[colour]))
+        for interlaced in (False, True):
+            chunks = palette + transparency if colour == 3 else b""
+            name = f"stored_{depth}_{colour}" + "_interlaced" * interlaced
+            write(name, png(samples, depth, colour, range(5), interlaced, chunks, level=0))
 
     for orientation in range(1, 9):
         write(f"turned_{orientation}", png(blocks(), before=png_chunk(b"eXIf", exif(orientation, ">"))))

@@ -196,9 +196,10 @@ static void codings_make_no_difference() {
     for (char const *name : {"photo_pieces.png", "photo_interlaced.png", "photo_lossless.webp"})
         CHECK(decode(name).rgb == png.rgb);
     CHECK(decode("odd.png").rgb == decode("odd_interlaced.png").rgb);
-    for (char const *kind : {"0_8", "0_16", "2_8", "2_16", "4_8", "4_16", "6_8", "6_16"})
-        CHECK(decode(std::string("noise_") + kind + ".png").rgb ==
-              decode(std::string("noise_") + kind + "_interlaced.png").rgb);
+    for (char const *kind :
+         {"noise_0_8", "noise_0_16", "noise_2_8", "noise_2_16", "noise_4_8", "noise_4_16", "noise_6_8", "noise_6_16",
+          "stored_1_0", "stored_2_3", "stored_16_4", "stored_8_2", "stored_8_6"})
+        CHECK(decode(std::string(kind) + ".png").rgb == decode(std::string(kind) + "_interlaced.png").rgb);
     // Compression loses little.
     for (char const *name : {"photo_420.jpg", "photo_422.jpg", "photo_444.jpg", "photo_rgb.jpg", "photo.webp"})
         CHECK(distance(decode(name), png) < 5);
