@@ -8,8 +8,9 @@
  *  the same whichever queries share a call. Keys and values are packed to BF16 panels (packed.h) once a call; scores,
  *  maxima and sums are F32.
  *
- *  Tolerance against float64 on the same rounded inputs: 1e-5 of the largest |value| for F32 classes (values' rounding
- *  to BF16 apart), 1e-2 for BF16 ones, whose probabilities are rounded.
+ *  Tolerance against float64 on the same inputs, keys and values rounded to BF16, in terms of the largest |value|: 1e-5
+ *  for F32 classes, 1e-2 for BF16 ones, whose probabilities are rounded; and the error of the scores (product.h), whose
+ *  powers are off by as much.
  *  Work: 4 * queries * keys * head_dimension FLOP and an exponential a pair.
  */
 #pragma once
@@ -40,7 +41,7 @@ constexpr size_t attention_most_rows_k = 32;
 /** Bytes of scratch for segments of up to `count` tokens. */
 constexpr size_t attention_scratch(size_t count, size_t head_dimension) noexcept {
     return 2 * round_up(count, tile_rows_k) * head_dimension * sizeof(bf16_t) +
-           attention_most_rows_k * (2 * attention_block_keys_k + 2 * head_dimension) * sizeof(float);
+           attention_most_rows_k * (3 * attention_block_keys_k + 2 * head_dimension) * sizeof(float);
 }
 
 void attention_serial(attention_t const &arguments) noexcept;

@@ -16,7 +16,7 @@ constexpr size_t smaller(size_t a, size_t b) noexcept { return a < b ? a : b; }
 constexpr size_t larger(size_t a, size_t b) noexcept { return a < b ? b : a; }
 
 /** Scores from `begin` up to `end` are of keys that are not attended. */
-template <typename simd_type_> void exclude(float *scores, size_t begin, size_t end) noexcept {
+template <typename simd_type_> void exclude_scores(float *scores, size_t begin, size_t end) noexcept {
     using simd_t = simd_type_;
     auto const lowest = simd_t::fill(lowest_k);
     for (size_t key = begin, count; key < end; key += count) {
@@ -37,7 +37,7 @@ template <typename simd_type_> float largest_score(float const *scores, size_t c
 
 /** Scores of a row become probabilities that are not divided yet; answers a vector whose lanes add up to their sum. */
 template <typename simd_type_>
-auto exponentiate(float const *scores, size_t count, float maximum, typename simd_type_::activation_t *out) noexcept {
+auto powers(float const *scores, size_t count, float maximum, typename simd_type_::activation_t *out) noexcept {
     using simd_t = simd_type_;
     auto sum = simd_t::zero();
     auto const offset = simd_t::fill(maximum);
@@ -49,11 +49,23 @@ auto exponentiate(float const *scores, size_t count, float maximum, typename sim
     return sum;
 }
 
-/** A call at work. */
+/**
+ *  A call at work: steps of some queries by a block of keys each. The next step's products of queries and keys are made
+ *  among this one's exponentials, so that a processor whose products are a unit apart, as AMX is, has work for both.
+ */
 template <typename product_type_> class attention_pass_t {
     using product_t = product_type_;
     using activation_t = typename product_t::activation_t;
     static constexpr size_t lanes = product_t::lanes, block = attention_block_keys_k, most_rows = attention_most_rows_k;
+
+    /** Queries from `query`, by keys from `begin` to `end`; no rows: no step. */
+    struct step_t {
+        size_t query = 0, rows = 0;
+        size_t begin = 0, end = 0;
+        bool is_first = true, is_last = false; /**< Of the steps of these queries. */
+
+        size_t keys() const noexcept { return end - begin; }
+    };
 
   public:
     explicit attention_pass_t(attention_t const &arguments) noexcept
@@ -62,8 +74,9 @@ template <typename product_type_> class attention_pass_t {
         keys_ = reinterpret_cast<bf16_t *>(arguments.scratch);
         values_ = keys_ + padded_ * dimension_;
         scores_ = reinterpret_cast<float *>(values_ + padded_ * dimension_);
-        probabilities_ = reinterpret_cast<activation_t *>(scores_ + most_rows * block);
-        sums_ = scores_ + 2 * most_rows * block;
+        next_scores_ = scores_ + most_rows * block;
+        probabilities_ = reinterpret_cast<activation_t *>(next_scores_ + most_rows * block);
+        sums_ = next_scores_ + 2 * most_rows * block;
         part_ = sums_ + most_rows * dimension_;
     }
 
@@ -72,9 +85,18 @@ template <typename product_type_> class attention_pass_t {
                              keys_);
         product_t::pack_values(static_cast<activation_t const *>(arguments_.values), arguments_.stride, count_,
                                dimension_, values_);
-        for (size_t query = arguments_.query_begin, rows; query != arguments_.query_end; query += rows) {
-            rows = product_t::next_rows(arguments_.query_end - query);
-            attend(query, rows);
+        step_t step = first_step(arguments_.query_begin);
+        for (size_t tile = 0; tile < step.keys(); tile += tile_rows_k) score(step, tile, scores_);
+        while (step.rows) {
+            step_t const next = step.is_last ? first_step(step.query + step.rows) : step_at(step, step.end);
+            exclude(step);
+            find_maxima(step);
+            exponentiate(step, next);
+            add(step);
+            if (step.is_last) finish(step);
+            float *const scores = scores_;
+            scores_ = next_scores_, next_scores_ = scores;
+            step = next;
         }
     }
 
@@ -87,63 +109,84 @@ template <typename product_type_> class attention_pass_t {
         return arguments_.window ? smaller(query + arguments_.window + 1, count_) : count_;
     }
 
-    void attend(size_t query, size_t rows) noexcept {
-        for (size_t row = 0; row != most_rows; ++row) maxima_[row] = lowest_k;
-        for (size_t i = 0; i != rows * lanes; i += lanes) product_t::store(totals_ + i, product_t::zero());
-        // Tiles of keys that no query of these attends are left out. Those that only some attend add exact zeros to the
-        // others; before the first key of a row, its sums are of anything, and its first maximum makes them zeros.
-        size_t const begin = first(query), end = last(query + rows - 1);
-        for (size_t key = begin / block * block; key < end; key += block) {
-            size_t const some = larger(key, begin / tile_rows_k * tile_rows_k), more = smaller(key + block, end);
-            bool const is_first = key <= begin;
-            score(query, rows, some, more);
-            weigh(rows, more - some, is_first);
-            add(rows, some, more - some, is_first);
-        }
-        finish(query, rows);
+    step_t first_step(size_t query) const noexcept {
+        step_t step;
+        if (query == arguments_.query_end) return step;
+        step.query = query;
+        step.rows = product_t::next_rows(arguments_.query_end - query);
+        return step_at(step, first(query) / tile_rows_k * tile_rows_k);
     }
 
-    /** Scores of keys from `begin` up to `end`, which start a row of `scores_`, and those up to a whole vector. */
-    void score(size_t query, size_t rows, size_t begin, size_t end) noexcept {
-        auto queries = static_cast<activation_t const *>(arguments_.queries) + query * arguments_.stride;
-        for (size_t key = begin; key < end; key += tile_rows_k)
-            product_t::product(rows, queries, arguments_.stride, keys_ + key * dimension_, dimension_ * panel_rows_k,
-                               dimension_ / 2, scores_ + (key - begin), block);
-        size_t const keys = whole(end - begin);
-        for (size_t row = 0; row != rows; ++row) {
-            size_t const low = first(query + row), high = last(query + row);
-            if (low > begin) exclude<product_t>(scores_ + row * block, 0, smaller(low - begin, keys));
-            if (high < begin + keys) exclude<product_t>(scores_ + row * block, larger(high, begin) - begin, keys);
+    /**
+     *  The step of a step's queries from a key on, to the end of a block. Tiles of keys that none of them attends are
+     *  left out. Those that only some attend add exact zeros to the others; before the first key of a query, its sums
+     *  are of anything, and its first maximum makes them zeros.
+     */
+    step_t step_at(step_t step, size_t key) const noexcept {
+        size_t const end = last(step.query + step.rows - 1);
+        step.is_first = key <= first(step.query);
+        step.begin = key;
+        step.end = smaller(key / block * block + block, end);
+        step.is_last = step.end == end;
+        return step;
+    }
+
+    /** Scores of a tile of a step's keys, `tile` keys behind its first. */
+    void score(step_t const &step, size_t tile, float *scores) const noexcept {
+        auto queries = static_cast<activation_t const *>(arguments_.queries) + step.query * arguments_.stride;
+        product_t::product(step.rows, queries, arguments_.stride, keys_ + (step.begin + tile) * dimension_,
+                           dimension_ * panel_rows_k, dimension_ / 2, scores + tile, block);
+    }
+
+    void exclude(step_t const &step) const noexcept {
+        size_t const keys = whole(step.keys());
+        for (size_t row = 0; row != step.rows; ++row) {
+            float *scores = scores_ + row * block;
+            size_t const low = first(step.query + row), high = last(step.query + row);
+            if (low > step.begin) exclude_scores<product_t>(scores, 0, smaller(low - step.begin, keys));
+            if (high < step.begin + keys)
+                exclude_scores<product_t>(scores, larger(high, step.begin) - step.begin, keys);
         }
     }
 
-    /** Scores become probabilities, maxima and totals take them in, `rescale_` becomes the factors of older sums. */
-    void weigh(size_t rows, size_t count, bool is_first) noexcept {
-        size_t const keys = whole(count);
-        for (size_t row = 0; row != rows; ++row) rescale_[row] = maxima_[row];
-        for (size_t row = 0; row != rows; ++row)
+    /** Takes scores into the maxima; `rescale_` becomes the factors of older sums. */
+    void find_maxima(step_t const &step) noexcept {
+        size_t const keys = whole(step.keys());
+        if (step.is_first)
+            for (size_t row = 0; row != most_rows; ++row) maxima_[row] = lowest_k;
+        for (size_t row = 0; row != step.rows; ++row) {
+            rescale_[row] = maxima_[row];
             maxima_[row] = largest_score<product_t>(scores_ + row * block, keys, maxima_[row]);
-        if (!is_first)
-            for (size_t row = 0; row < rows; row += lanes)
-                product_t::store(rescale_ + row, exp2<product_t>(product_t::subtract(product_t::load(rescale_ + row),
-                                                                                     product_t::load(maxima_ + row))));
-        for (size_t row = 0; row != rows; ++row) {
-            auto sum = exponentiate<product_t>(scores_ + row * block, keys, maxima_[row], probabilities_ + row * block);
+        }
+        if (step.is_first) return;
+        for (size_t row = 0; row < step.rows; row += lanes)
+            product_t::store(rescale_ + row, exp2<product_t>(product_t::subtract(product_t::load(rescale_ + row),
+                                                                                 product_t::load(maxima_ + row))));
+    }
+
+    /** Scores become probabilities, and the next step's are made. */
+    void exponentiate(step_t const &step, step_t const &next) noexcept {
+        size_t const keys = whole(step.keys()),
+                     tiles = next.rows ? round_up(next.keys(), tile_rows_k) / tile_rows_k : 0;
+        size_t tile = 0;
+        for (size_t row = 0; row != step.rows; ++row) {
+            for (; tile * step.rows < (row + 1) * tiles; ++tile) score(next, tile * tile_rows_k, next_scores_);
+            auto sum = powers<product_t>(scores_ + row * block, keys, maxima_[row], probabilities_ + row * block);
             float *totals = totals_ + row * lanes;
-            product_t::store(
-                totals,
-                is_first ? sum : product_t::multiply_add(product_t::load(totals), product_t::fill(rescale_[row]), sum));
+            product_t::store(totals, step.is_first ? sum
+                                                   : product_t::multiply_add(product_t::load(totals),
+                                                                             product_t::fill(rescale_[row]), sum));
         }
     }
 
     /** Adds probabilities times values to the sums. */
-    void add(size_t rows, size_t begin, size_t count, bool is_first) noexcept {
-        size_t const pairs = round_up(count, 2 * product_t::pair_step) / 2;
+    void add(step_t const &step) noexcept {
+        size_t const pairs = round_up(step.keys(), 2 * product_t::pair_step) / 2;
         for (size_t n = 0; n != dimension_; n += tile_rows_k)
-            product_t::product(rows, probabilities_, block, values_ + n * padded_ + begin * panel_rows_k,
-                               padded_ * panel_rows_k, pairs, (is_first ? sums_ : part_) + n, dimension_);
-        if (is_first) return;
-        for (size_t row = 0; row != rows; ++row) {
+            product_t::product(step.rows, probabilities_, block, values_ + n * padded_ + step.begin * panel_rows_k,
+                               padded_ * panel_rows_k, pairs, (step.is_first ? sums_ : part_) + n, dimension_);
+        if (step.is_first) return;
+        for (size_t row = 0; row != step.rows; ++row) {
             float *sums = sums_ + row * dimension_, *part = part_ + row * dimension_;
             auto const factor = product_t::fill(rescale_[row]);
             for (size_t n = 0; n != dimension_; n += lanes)
@@ -152,9 +195,9 @@ template <typename product_type_> class attention_pass_t {
         }
     }
 
-    void finish(size_t query, size_t rows) noexcept {
-        for (size_t row = 0; row != rows; ++row) {
-            auto out = static_cast<activation_t *>(arguments_.out) + (query + row) * arguments_.out_stride;
+    void finish(step_t const &step) noexcept {
+        for (size_t row = 0; row != step.rows; ++row) {
+            auto out = static_cast<activation_t *>(arguments_.out) + (step.query + row) * arguments_.out_stride;
             auto const total = product_t::fill(1.f / product_t::sum(product_t::load(totals_ + row * lanes)));
             for (size_t n = 0; n != dimension_; n += lanes)
                 product_t::store_activations(out + n,
@@ -171,13 +214,14 @@ template <typename product_type_> class attention_pass_t {
     size_t const dimension_, count_, padded_;
     bf16_t *keys_;                /**< [padded tokens, dimension], packed. */
     bf16_t *values_;              /**< [dimension, padded tokens], packed. */
-    float *scores_;               /**< [rows, block] */
-    activation_t *probabilities_; /**< [rows, block] */
+    float *scores_;               /**< [rows, block], of a step. */
+    float *next_scores_;          /**< [rows, block], of the next step. */
+    activation_t *probabilities_; /**< [rows, block], not divided yet. */
     float *sums_;                 /**< [rows, dimension] */
-    float *part_;                 /**< [rows, dimension], of one block of keys. */
+    float *part_;                 /**< [rows, dimension], of a step. */
     alignas(64) float maxima_[most_rows] = {};
     alignas(64) float rescale_[most_rows] = {};
-    alignas(64) float totals_[most_rows * lanes];
+    alignas(64) float totals_[most_rows * lanes]; /**< A vector a row, whose lanes add up to the total. */
 };
 
 template <typename product_type_> void attention(attention_t const &arguments) noexcept {

@@ -6,22 +6,46 @@
 namespace uform {
 namespace {
 
-/** What becomes of a block of sums, [rows, 32] without gaps; `outputs` of the 32 exist. */
+/** A block of sums, [rows, 32] without gaps. */
+struct block_t {
+    float *sums = nullptr;
+    size_t rows = 0;
+    size_t outputs = 0; /**< Those of the 32 that exist. */
+    float const *scales = nullptr;
+    void *out = nullptr; /**< Of the first of them. */
+};
+
+/** The block of a tile by `rows` rows from `row` on. */
 template <typename simd_type_>
-void finish_block(float *block, size_t rows, size_t outputs, float const *scales, epilogue_t epilogue, void *out,
-                  size_t out_stride) noexcept {
+block_t block_of(linear_t const &arguments, size_t tile, size_t row, size_t rows, float *sums) noexcept {
+    using activation_t = typename simd_type_::activation_t;
+    packed_t const &weights = *arguments.weights;
+    size_t const left = weights.rows - tile * tile_rows_k, index = tile - arguments.tile_begin;
+    bool const activate = arguments.epilogue == epilogue_t::activate_k;
+    size_t const offset = row * arguments.out_stride + index * (activate ? panel_rows_k : tile_rows_k);
+    block_t block {sums, rows};
+    block.outputs = left < tile_rows_k ? left : tile_rows_k;
+    block.scales = weights.scales ? weights.scales + tile * tile_rows_k : nullptr;
+    block.out = activate ? static_cast<void *>(static_cast<activation_t *>(arguments.out) + offset)
+                         : static_cast<void *>(static_cast<float *>(arguments.out) + offset);
+    return block;
+}
+
+/** What becomes of a block of sums. */
+template <typename simd_type_>
+void finish_block(block_t const &block, epilogue_t epilogue, size_t out_stride) noexcept {
     using simd_t = simd_type_;
     using activation_t = typename simd_t::activation_t;
-    if (scales)
-        for (size_t row = 0; row != rows; ++row)
+    if (block.scales)
+        for (size_t row = 0; row != block.rows; ++row)
             for (size_t n = 0; n != tile_rows_k; n += simd_t::lanes) {
-                float *sums = block + row * tile_rows_k + n;
-                simd_t::store(sums, simd_t::multiply(simd_t::load(sums), simd_t::load(scales + n)));
+                float *sums = block.sums + row * tile_rows_k + n;
+                simd_t::store(sums, simd_t::multiply(simd_t::load(sums), simd_t::load(block.scales + n)));
             }
-    for (size_t row = 0; row != rows; ++row) {
-        float const *sums = block + row * tile_rows_k;
+    for (size_t row = 0; row != block.rows; ++row) {
+        float const *sums = block.sums + row * tile_rows_k;
         if (epilogue == epilogue_t::activate_k) {
-            auto destination = static_cast<activation_t *>(out) + row * out_stride;
+            auto destination = static_cast<activation_t *>(block.out) + row * out_stride;
             for (size_t n = 0; n != panel_rows_k; n += simd_t::lanes) {
                 auto gate = silu<simd_t>(simd_t::load(sums + n));
                 simd_t::store_activations(destination + n,
@@ -29,14 +53,14 @@ void finish_block(float *block, size_t rows, size_t outputs, float const *scales
             }
             continue;
         }
-        auto destination = static_cast<float *>(out) + row * out_stride;
+        auto destination = static_cast<float *>(block.out) + row * out_stride;
         bool const add = epilogue == epilogue_t::add_k;
         size_t n = 0;
-        for (; n + simd_t::lanes <= outputs; n += simd_t::lanes) {
+        for (; n + simd_t::lanes <= block.outputs; n += simd_t::lanes) {
             auto sum = simd_t::load(sums + n);
             simd_t::store(destination + n, add ? simd_t::add(simd_t::load(destination + n), sum) : sum);
         }
-        if (size_t left = outputs - n) {
+        if (size_t left = block.outputs - n) {
             auto sum = simd_t::load(sums + n, left);
             simd_t::store(destination + n, add ? simd_t::add(simd_t::load(destination + n, left), sum) : sum, left);
         }
@@ -49,29 +73,22 @@ template <typename product_type_> void linear(linear_t const &arguments) noexcep
     using activation_t = typename product_t::activation_t;
     packed_t const &weights = *arguments.weights;
     size_t const pairs = weights.padded_columns() / 2;
-    size_t const panel_stride = pairs * 2 * panel_rows_k;
-    bool const activate = arguments.epilogue == epilogue_t::activate_k;
-    alignas(64) float block[product_t::product_rows * tile_rows_k];
+    size_t const panel_stride = pairs * 2 * panel_rows_k, tile_size = 2 * panel_stride;
+    alignas(64) float sums[product_t::product_rows * tile_rows_k];
 
     for (size_t tile = arguments.tile_begin; tile != arguments.tile_end; ++tile) {
-        bf16_t const *panels = weights.data + tile * 2 * panel_stride;
+        bf16_t const *panels = weights.data + tile * tile_size;
         if (weights.data_e4m3) {
-            product_t::decode(weights.data_e4m3 + tile * 2 * panel_stride, 2 * panel_stride, arguments.decoded);
+            product_t::decode(weights.data_e4m3 + tile * tile_size, tile_size, arguments.decoded);
             panels = arguments.decoded;
         }
-        float const *scales = weights.scales ? weights.scales + tile * tile_rows_k : nullptr;
-        size_t const left = weights.rows - tile * tile_rows_k;
-        size_t const outputs = left < tile_rows_k ? left : tile_rows_k;
-        size_t const out_offset = (tile - arguments.tile_begin) * (activate ? panel_rows_k : tile_rows_k);
         auto activations = static_cast<activation_t const *>(arguments.activations);
         for (size_t row = 0, rows; row != arguments.rows; row += rows) {
             rows = product_t::next_rows(arguments.rows - row);
             product_t::product(rows, activations + row * arguments.activation_stride, arguments.activation_stride,
-                               panels, panel_stride, pairs, block, tile_rows_k);
-            size_t const offset = row * arguments.out_stride + out_offset;
-            void *out = activate ? static_cast<void *>(static_cast<activation_t *>(arguments.out) + offset)
-                                 : static_cast<void *>(static_cast<float *>(arguments.out) + offset);
-            finish_block<product_t>(block, rows, outputs, scales, arguments.epilogue, out, arguments.out_stride);
+                               panels, panel_stride, pairs, sums, tile_rows_k);
+            finish_block<product_t>(block_of<product_t>(arguments, tile, row, rows, sums), arguments.epilogue,
+                                    arguments.out_stride);
         }
     }
 }

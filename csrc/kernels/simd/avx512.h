@@ -43,7 +43,7 @@ struct avx512_t {
     static float sum(vector_t a) noexcept { return _mm512_reduce_add_ps(a); }
     static float largest(vector_t a) noexcept { return _mm512_reduce_max_ps(a); }
 
-    /** E4M3 codes, none of them NaN, as BF16, exactly; `count` is a multiple of 32, `out` aligned to 64 bytes. */
+    /** E4M3 codes, none of them NaN, as BF16, exactly; `count` is a multiple of 64, `out` aligned to 64 bytes. */
     static void decode(e4m3_t const *codes, size_t count, bf16_t *out) noexcept {
         // Magnitudes below 8 are subnormal: m * 2^-9. The others only need their exponent's bias raised by 120.
         __m512i const subnormals =

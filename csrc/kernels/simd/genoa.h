@@ -1,6 +1,7 @@
 /** GENOA: AVX512-BF16, BF16 activations. A file of this class includes it after all others, and `simd/end.h` last. */
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include "../packed.h"
 #include "intrinsics.h"
@@ -15,6 +16,22 @@
 namespace uform {
 namespace {
 
+/** Both bytes of the BF16 that a magnitude of E4M3 is. */
+struct alignas(64) e4m3_bytes_t {
+    uint8_t low[128] = {}, high[128] = {};
+
+    constexpr e4m3_bytes_t() noexcept {
+        // Magnitudes below 8 are subnormal: m * 2^-9. The others only need their exponent's bias raised by 120.
+        constexpr uint16_t subnormals[8] = {0x0000, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60};
+        for (unsigned magnitude = 0; magnitude != 128; ++magnitude) {
+            unsigned const value = magnitude < 8 ? subnormals[magnitude] : (magnitude << 4) + 0x3c00;
+            low[magnitude] = static_cast<uint8_t>(value), high[magnitude] = static_cast<uint8_t>(value >> 8);
+        }
+    }
+};
+
+constexpr e4m3_bytes_t e4m3_bytes_k;
+
 struct genoa_t : avx512_t {
     using activation_t = bf16_t;
     static constexpr bool rounds_activations = true;
@@ -28,6 +45,25 @@ struct genoa_t : avx512_t {
     }
     static void store_activations(bf16_t *pointer, vector_t value, size_t count) noexcept {
         _mm256_mask_storeu_epi16(pointer, mask(count), (__m256i)_mm512_cvtneps_pbh(value));
+    }
+
+    /** As `avx512_t::decode`, in half the time: tables of bytes make 64 numbers of two lookups. */
+    static void decode(e4m3_t const *codes, size_t count, bf16_t *out) noexcept {
+        __m512i const low_first = _mm512_load_si512(e4m3_bytes_k.low),
+                      low_rest = _mm512_load_si512(e4m3_bytes_k.low + 64);
+        __m512i const high_first = _mm512_load_si512(e4m3_bytes_k.high),
+                      high_rest = _mm512_load_si512(e4m3_bytes_k.high + 64);
+        // So that unpacking, which stays within quarters of a vector, puts numbers into their order.
+        __m512i const order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), sign = _mm512_set1_epi8(char(0x80));
+        for (size_t index = 0; index != count; index += 64) {
+            __m512i const code = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(codes + index));
+            // Lookups ignore the highest bit of a code, which is its sign.
+            __m512i const low = _mm512_permutex2var_epi8(low_first, code, low_rest);
+            __m512i high = _mm512_permutex2var_epi8(high_first, code, high_rest);
+            high = _mm512_or_si512(high, _mm512_and_si512(code, sign));
+            _mm512_store_si512(out + index, _mm512_unpacklo_epi8(low, high));
+            _mm512_store_si512(out + index + 32, _mm512_unpackhi_epi8(low, high));
+        }
     }
 };
 

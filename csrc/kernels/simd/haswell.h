@@ -59,7 +59,7 @@ struct haswell_t {
         __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
         return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
     }
-    /** E4M3 codes, none of them NaN, as BF16, exactly; `count` is a multiple of 32, `out` aligned to 64 bytes. */
+    /** E4M3 codes, none of them NaN, as BF16, exactly; `count` is a multiple of 64, `out` aligned to 64 bytes. */
     static void decode(e4m3_t const *codes, size_t count, bf16_t *out) noexcept {
         // Magnitudes below 8 are subnormal: m * 2^-9. The others only need their exponent's bias raised by 120.
         __m256i const subnormals =
