@@ -20,11 +20,11 @@ demo: build $(programs)
 
 test: build test-c test-python
 
-test-python: build
+test-python: build $(VENV)/.tools
 	$(python) -m pytest
 
 # Programs in C and C++ against the sources, and the quick start in C against the installed headers and library.
-test-c: build
+test-c: build $(VENV)/.tools
 	$(MAKE) --no-print-directory -C tests/c check PYTHON=$(abspath $(python))
 
 lint: $(VENV)/.linters build
@@ -49,6 +49,11 @@ $(VENV)/.environment: pyproject.toml
 	.ci/prepare $(PYTHON)
 	test -x $(python) || $(PYTHON) -m venv $(VENV)
 	$(pip) $$(sed -n 's/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
+	@touch $@
+
+# What the tests make their files with.
+$(VENV)/.tools: $(VENV)/.environment
+	.ci/prepare $(PYTHON) ffmpeg espeak-ng
 	@touch $@
 
 $(VENV)/.linters: $(VENV)/.environment

@@ -1,4 +1,4 @@
-"""Decoders of pictures: their program of tests, and pixels against Pillow's."""
+"""Decoders of pictures: pixels against Pillow's. Literal values and hostile files are in tests/c/test_images.cpp."""
 
 from __future__ import annotations
 
@@ -66,12 +66,6 @@ def distance(ours: np.ndarray, picture: Image.Image) -> float:
     theirs = np.asarray(picture)
     assert ours.shape == theirs.shape
     return float(np.abs(ours.astype(int) - theirs).mean())
-
-
-def test_literal_values_and_hostile_files(program: Path, files: Path) -> None:
-    environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1"}
-    outcome = subprocess.run([str(program), str(files)], capture_output=True, text=True, env=environment)
-    assert outcome.returncode == 0, outcome.stderr
 
 
 PICTURES = [
