@@ -105,7 +105,8 @@ def test_a_wheel_has_everything(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     library = "uform/lib/" + Path(uform.get_library()).name
     headers = {f"uform/include/uform/{path.name}" for path in (ROOT / "csrc/include/uform").glob("*.h")}
-    assert {library, "uform/py.typed", "uform/_uform.pyi", "uform/checkpoints/default.safetensors"} | headers <= names
+    packages = {"uform/py.typed", "uform/_uform.pyi", "uform/checkpoints/default.safetensors", "uform_torch/py.typed"}
+    assert {library, "uform_torch/__init__.py"} | packages | headers <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not [name for name in names if name.startswith(("tests", "csrc", "benchmarks"))]
 
@@ -143,4 +144,5 @@ def test_a_source_distribution_has_every_source(tmp_path: Path) -> None:
     }
     assert sources <= names
     assert {"setup.py", "pyproject.toml", "LICENSE", "README.md", "csrc/exported.map", "uform/py.typed"} <= names
+    assert {"uform_torch/__init__.py", "uform_torch/py.typed"} <= names
     assert not [name for name in names if name.endswith((".so", ".o"))]
