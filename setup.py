@@ -141,7 +141,8 @@ class BuildExtension(cpp_extension.BuildExtension):
     def remove_built(self, name: str) -> None:
         """An earlier build's: it would be taken for this one's."""
         file = self.get_ext_filename(name)
-        for path in (os.path.join(self.build_lib, file), file):
+        folders = [self.build_lib, ""] if self.inplace or self.editable_mode else [self.build_lib]
+        for path in [os.path.join(folder, file) for folder in folders]:
             if os.path.exists(path):
                 os.remove(path)
 

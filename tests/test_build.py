@@ -21,6 +21,11 @@ from tests.test_executor import run_python
 
 ROOT = Path(__file__).parent.parent
 HEADERS = {"types.h", "model.h", "encode.h"}
+DECODERS = {
+    "images": {"jpeg", "deflate", "webp", "webpdemux"},
+    "clips": {"avformat", "avcodec", "avutil", "swscale", "swresample"},
+}
+"""The libraries beside libuform, and what each needs of the system."""
 
 
 def run(*command: str, folder: Path = ROOT, **environment: str) -> str:
@@ -35,23 +40,47 @@ def needs(tool: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(tool) is None, reason=f"there is no {tool}")
 
 
+def decoder(name: str) -> Path:
+    library = Path(uform.get_library())
+    return library.with_name(f"libuform_{name}{library.suffix}")
+
+
+def exported(library: str | Path) -> set[str]:
+    return {line.split()[-1] for line in run("nm", "-D", "--defined-only", str(library)).splitlines()}
+
+
 @needs("nm")
 def test_only_uform_symbols_are_exported() -> None:
-    symbols = {line.split()[-1] for line in run("nm", "-D", "--defined-only", uform.get_library()).splitlines()}
     headers = "".join((Path(uform.get_include()) / "uform" / header).read_text() for header in HEADERS)
     declared = set(re.findall(r"^UFORM_API[^(]*?\b(uform_\w+)\(", headers, re.MULTILINE))
-    assert symbols == declared
+    assert exported(uform.get_library()) == declared
+
+
+@needs("nm")
+@pytest.mark.parametrize("name", DECODERS)
+def test_decoders_export_one_function(name: str) -> None:
+    assert exported(decoder(name)) == {f"uform_{name}_codecs"}
 
 
 @needs("readelf")
 def test_what_the_binaries_need() -> None:
     library = run("readelf", "-d", uform.get_library())
     assert "SONAME" in library
-    assert not re.search(r"NEEDED.*(torch|c10|python)", library)
+    system = re.compile(r"lib(stdc\+\+|gcc_s|c|m|dl|pthread)\.so\.\d+|ld-linux.*")
+    assert [name for name in re.findall(r"NEEDED.*\[(.*)\]", library) if not system.fullmatch(name)] == []
     module = run("readelf", "-d", sys.modules["uform._uform"].__file__ or "")
     assert re.search(r"NEEDED.*\[libuform\.so\]", module)
     assert re.search(r"(RUNPATH|RPATH).*\[\$ORIGIN/lib\]", module)
     assert not re.search(r"NEEDED.*(torch|c10)", module)
+
+
+@needs("readelf")
+@pytest.mark.parametrize("name", DECODERS)
+def test_what_the_decoders_need(name: str) -> None:
+    library = run("readelf", "-d", str(decoder(name)))
+    needed = set(re.findall(r"NEEDED.*\[lib(\w+)\.so\.\d+\]", library))
+    assert needed - {"stdc", "gcc_s", "c", "m"} == DECODERS[name]
+    assert re.search(r"(RUNPATH|RPATH).*\[\$ORIGIN\]", library)
 
 
 def test_headers_and_library_are_found() -> None:
@@ -73,6 +102,8 @@ def test_importing_brings_little() -> None:
         import uform
         assert not {"torch", "numpy", "asyncio", "click", "tqdm"} & sys.modules.keys(), sys.modules.keys()
         assert not os.path.isdir("/proc/self/task") or len(os.listdir("/proc/self/task")) == 1
+        maps = open("/proc/self/maps").read() if os.path.exists("/proc/self/maps") else "libuform."
+        assert "libuform." in maps and not [name for name in ("libuform_", "jpeg", "webp", "libav") if name in maps]
     """
     done = run_python(code)
     assert done.returncode == 0, done.stderr
@@ -84,18 +115,60 @@ def test_importing_is_quick() -> None:
     assert min(float(run_python(code).stdout) for _ in range(7)) < 0.06
 
 
-def test_missing_tools_are_named() -> None:
+def refusal(folder: Path, **environment: str) -> str:
+    """What a build says that cannot be."""
     done = subprocess.run(
-        [sys.executable, "setup.py", "build_ext"],
+        [sys.executable, "setup.py", "build_ext", "--build-lib", str(folder)],
         cwd=ROOT,
-        env=os.environ | {"CXX": "no-such-compiler"},
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode != 0
-    assert "sudo apt-get install g++" in done.stderr
-    assert "brew install llvm" in done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_missing_tools_are_named(tmp_path: Path) -> None:
+    message = refusal(tmp_path, CXX="no-such-compiler")
+    assert "sudo apt-get install g++\n" in message
+    assert "brew install llvm\n" in message
+
+
+def test_missing_libraries_are_named_once(tmp_path: Path) -> None:
+    message = refusal(tmp_path, PKG_CONFIG_LIBDIR=str(tmp_path), PKG_CONFIG_PATH="")
+    assert "Building UForm needs libjpeg and libdeflate and libwebp and libwebpdemux and libavformat 59.27 " in message
+    assert "apt-get install libjpeg-dev libdeflate-dev libwebp-dev libavformat-dev libavcodec-dev" in message
+    assert "brew install jpeg-turbo libdeflate webp ffmpeg\n" in message
+    assert "UFORM_BUILD_MEDIA=0" in message
+
+
+def test_an_older_library_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "libswscale.pc").write_text("Name: swscale\nDescription: old\nVersion: 5.9.100\n")
+    message = refusal(tmp_path, PKG_CONFIG_PATH=str(tmp_path))
+    assert "Building UForm needs libswscale 6.7 or later (not 5.9.100).\n" in message
+    assert "apt-get install libswscale-dev\n" in message
+
+
+def test_a_missing_pkg_config_is_named(tmp_path: Path) -> None:
+    message = refusal(tmp_path, PKG_CONFIG="no-such-pkg-config")
+    assert "Building UForm needs no-such-pkg-config and libjpeg and " in message
+    assert "apt-get install pkg-config libjpeg-dev " in message
+
+
+def test_decoders_can_be_left_out(tmp_path: Path) -> None:
+    """On a machine without any of the libraries; what an earlier build has left is not taken for this one's."""
+    stale = tmp_path / "uform/lib" / decoder("images").name
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    run(
+        *(sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", str(tmp_path)),
+        UFORM_BUILD_MEDIA="0",
+        PKG_CONFIG="no-such-pkg-config",
+    )
+    assert [path.name for path in stale.parent.iterdir()] == [Path(uform.get_library()).name]
+    assert decoder("images").exists(), "the package that is installed in place keeps its own"
 
 
 def test_a_wheel_has_everything(tmp_path: Path) -> None:
@@ -103,10 +176,11 @@ def test_a_wheel_has_everything(tmp_path: Path) -> None:
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), ".")
     [wheel] = tmp_path.glob("uform-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    library = "uform/lib/" + Path(uform.get_library()).name
+    libraries = {"uform/lib/" + path.name for path in (Path(uform.get_library()), *map(decoder, DECODERS))}
     headers = {f"uform/include/uform/{path.name}" for path in (ROOT / "csrc/include/uform").glob("*.h")}
     packages = {"uform/py.typed", "uform/_uform.pyi", "uform/checkpoints/default.safetensors", "uform_torch/py.typed"}
-    assert {library, "uform_torch/__init__.py"} | packages | headers <= names
+    assert {"uform_torch/__init__.py"} | packages | headers <= names
+    assert {name for name in names if name.startswith("uform/lib/")} == libraries
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not [name for name in names if name.startswith(("tests", "csrc", "benchmarks"))]
 
@@ -135,7 +209,7 @@ def test_a_source_distribution_has_every_source(tmp_path: Path) -> None:
     [archive] = tmp_path.glob("uform-*.tar.gz")
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
-    folders = ("core", "kernels", "model", "encode", "python", "include")
+    folders = ("core", "kernels", "model", "encode", "media", "python", "include")
     sources = {
         str(path.relative_to(ROOT))
         for folder in folders
