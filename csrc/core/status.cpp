@@ -79,3 +79,13 @@ char const *uform_gpu_class_name(int gpu_class) {
     default: return nullptr;
     }
 }
+
+char const *uform_modality_name(int modality) {
+    switch (modality) {
+    case uform_text_k: return "TEXT";
+    case uform_image_k: return "IMAGE";
+    case uform_video_k: return "VIDEO";
+    case uform_audio_k: return "AUDIO";
+    default: return nullptr;
+    }
+}

@@ -28,6 +28,8 @@ typedef struct uform_model_description_t {
     size_t hidden;                    /**< Scalars of a token's state. */
     size_t head_dimension;            /**< Scalars of an attention head. */
     size_t parameters;                /**< Numbers that were trained. */
+    unsigned modalities;              /**< What it takes: a set of `uform_modality_t`, text always. */
+    unsigned trained_modalities;      /**< What its weights were trained on, as the checkpoint says. */
 } uform_model_description_t;
 
 /** Options of the loads to host memory. Start from `{0}`. */

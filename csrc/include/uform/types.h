@@ -91,12 +91,21 @@ typedef enum uform_gpu_class_t {
     uform_gpu_class_cdna3_k = 6
 } uform_gpu_class_t;
 
+/** What an item is. Flags: a set of them is their sum. */
+typedef enum uform_modality_t {
+    uform_text_k = 1,
+    uform_image_k = 2,
+    uform_video_k = 4,
+    uform_audio_k = 8
+} uform_modality_t;
+
 /** Names such as "OUT_OF_MEMORY". Static memory; NULL for a number that is no member, the zero defaults included. */
 UFORM_API char const *uform_status_name(int status);
 UFORM_API char const *uform_scalar_name(int scalar);
 UFORM_API char const *uform_mood_name(int mood);
 UFORM_API char const *uform_cpu_class_name(int cpu_class);
 UFORM_API char const *uform_gpu_class_name(int gpu_class);
+UFORM_API char const *uform_modality_name(int modality);
 
 /** Bytes of one scalar; 0 for a number that is no member. */
 UFORM_API size_t uform_scalar_size(int scalar);
