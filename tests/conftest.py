@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import uform
-from tests.oracle import Configuration, Oracle
+from tests.oracle import Audio, Configuration, Image, Oracle, Video
 
 SMALL = Configuration(
     depth=2,
@@ -20,6 +20,10 @@ SMALL = Configuration(
     context=96,
     token_width=24,
     choice_temperature_groups=2,
+    trained=["text", "image"],
+    image=Image(patch_side=8, max_patches=24),
+    video=Video(patch_side=8, max_patches=12, frames=2, max_frames=12, frame_rate=4.0),
+    audio=Audio(frames_per_token=4),
 )
 
 

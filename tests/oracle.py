@@ -1,5 +1,7 @@
 """The model of checkpoint format 1 in plain PyTorch: what every kernel is compared with.
 
+How pictures, videos and recordings become patches is in `tests/front_end.py`.
+
 Written to be read as the specification. One `Oracle` computes in any dtype, float64 included, one segment at a time
 (`encode_texts`, `choose`) or as a padded batch (`forward`), which is differentiable and is what trains the default
 checkpoint. The modules' parameters are named as the checkpoint's tensors are.
@@ -25,6 +27,46 @@ QUANTIZED = ("attention.qkv", "attention.output", "mlp.gate_up", "mlp.down")
 
 
 @dataclass(frozen=True)
+class Image:
+    """How pictures become tokens."""
+
+    patch_side: int = 16
+    max_patches: int = 196
+
+    @property
+    def patch_width(self) -> int:
+        return 3 * self.patch_side**2
+
+
+@dataclass(frozen=True)
+class Video:
+    """How videos become tokens: `max_patches` is of a frame, `frames` of a tubelet."""
+
+    patch_side: int = 16
+    max_patches: int = 64
+    frames: int = 2
+    max_frames: int = 32
+    frame_rate: float = 4.0
+
+    @property
+    def patch_width(self) -> int:
+        return self.frames * 3 * self.patch_side**2
+
+
+@dataclass(frozen=True)
+class Audio:
+    """How recordings become tokens."""
+
+    sample_rate: int = 16000
+    mel_bins: int = 80
+    frames_per_token: int = 4
+
+    @property
+    def patch_width(self) -> int:
+        return self.frames_per_token * self.mel_bins
+
+
+@dataclass(frozen=True)
 class Configuration:
     """What a checkpoint keeps as JSON under the metadata key `uform`, the format's number aside."""
 
@@ -41,6 +83,24 @@ class Configuration:
     local_window: int = 0
     global_every: int = 0
     trained: list[str] = field(default_factory=lambda: ["text"])
+    image: Image | None = None
+    video: Video | None = None
+    audio: Audio | None = None
+
+    @classmethod
+    def from_json(cls, text: str) -> Configuration:
+        """What `to_json` writes."""
+        values = json.loads(text)
+        if values.pop("format") != 1:
+            raise ValueError("not a checkpoint of format 1")
+        for name, section in (("image", Image), ("video", Video), ("audio", Audio)):
+            if name in values:
+                values[name] = section(**values[name])
+        return cls(**values)
+
+    def to_json(self) -> str:
+        values = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps({"format": 1} | values)
 
     @property
     def heads(self) -> int:
@@ -100,6 +160,13 @@ class Embed(nn.Module):
         super().__init__()
         self.bytes = matrix(257, configuration.hidden)
         self.modality = matrix(len(MODALITIES), configuration.hidden)
+        for name in MODALITIES[1:]:
+            if section := getattr(configuration, name):
+                self.register_parameter(name, matrix(configuration.hidden, section.patch_width))
+
+    def patches(self, modality: str, patches: Tensor) -> Tensor:
+        """`[..., patch width]` to `[..., hidden]`."""
+        return functional.linear(patches, getattr(self, modality)) + self.modality[MODALITIES.index(modality)]
 
     def forward(self, tokens: Tensor) -> Tensor:
         """`[...]` integers to `[..., hidden]`."""
@@ -200,7 +267,7 @@ class Oracle(nn.Module):
                     parameter.copy_(torch.exp(0.5 * noise))
                 elif parameter.dim() == 1:
                     parameter.copy_(1 + 0.1 * noise)
-                elif name.startswith("embed."):
+                elif name in ("embed.bytes", "embed.modality"):
                     parameter.copy_(noise if name == "embed.bytes" else 0.1 * noise)
                 else:
                     into_residual = name.endswith(("attention.output", "mlp.down"))
@@ -211,14 +278,12 @@ class Oracle(nn.Module):
     def from_checkpoint(cls, path: str | Path, dtype: torch.dtype = torch.float32, e4m3: bool = False) -> Oracle:
         """Reads a checkpoint of format 1; `e4m3` rounds the blocks' matrices as a load with that quantization does."""
         with safe_open(str(path), framework="pt") as file:
-            config = json.loads(file.metadata()["uform"])
-            if config.pop("format") != 1:
-                raise ValueError("not a checkpoint of format 1")
+            configuration = Configuration.from_json(file.metadata()["uform"])
             names = file.keys()
             tensors = {name: file.get_tensor(name).to(dtype) for name in names}
         if e4m3:
             tensors |= {name: quantize_e4m3(tensors[name]) for name in names if name.endswith(QUANTIZED)}
-        oracle = cls(Configuration(**config)).to(dtype)
+        oracle = cls(configuration).to(dtype)
         oracle.load_state_dict(tensors)
         return oracle.eval()
 
@@ -232,8 +297,7 @@ class Oracle(nn.Module):
         for name, tensor in self.state_dict().items():
             scalar = torch.float32 if name.endswith("inverse_temperatures") else torch.bfloat16
             tensors[name] = tensor.detach().to("cpu", scalar).contiguous()
-        config = json.dumps({"format": 1} | asdict(self.configuration))
-        return save(tensors, metadata={"uform": config})
+        return save(tensors, metadata={"uform": self.configuration.to_json()})
 
     @property
     def dtype(self) -> torch.dtype:
@@ -245,23 +309,36 @@ class Oracle(nn.Module):
         `lengths` `[batch]`, at least 1 each, says how many tokens of a row exist; None: all. Rows of padding hold no
         meaning.
         """
-        configuration = self.configuration
         count = tokens.shape[1]
         positions = torch.zeros(count, 3, dtype=torch.int64)
         positions[:, 0] = torch.arange(count)
+        exists = None if lengths is None else self.exists(lengths, count)[:, None, None, :]
+        return self.transform(self.embed(tokens), positions, exists)
+
+    def transform(self, states: Tensor, positions: Tensor, exists: Tensor | None = None) -> Tensor:
+        """Embedded tokens `[batch, tokens, hidden]` at `[tokens, 3]` positions through the blocks and the last norm."""
+        configuration = self.configuration
+        count = states.shape[1]
         angles = rotary_angles(positions, configuration.head_dimension, configuration.rotary_base)
         wide = torch.float64 if self.dtype == torch.float64 else torch.float32
-        cosines, sines = angles.cos().to(tokens.device, wide), angles.sin().to(tokens.device, wide)
-        exists = None if lengths is None else self.exists(lengths, count)[:, None, None, :]
-        states = self.embed(tokens)
+        cosines, sines = angles.cos().to(states.device, wide), angles.sin().to(states.device, wide)
         for index, block in enumerate(self.blocks):
             mask = exists
             if window := configuration.window(index):
-                steps = torch.arange(count, device=tokens.device)
+                steps = torch.arange(count, device=states.device)
                 near = (steps[:, None] - steps[None, :]).abs() <= window
                 mask = near[None, None] if exists is None else near & exists
             states = block(states, cosines, sines, mask)
         return rms_norm(states, self.final.norm, configuration.norm_epsilon)
+
+    @torch.no_grad()
+    def encode_patches(self, modality: str, patches: Tensor) -> tuple[Tensor, Tensor]:
+        """An item's patches `[times, rows, columns, patch width]`: its embedding, and states `[tokens, hidden]`."""
+        times, rows, columns, _ = patches.shape
+        grid = torch.meshgrid(torch.arange(times), torch.arange(rows), torch.arange(columns), indexing="ij")
+        embedded = self.embed.patches(modality, patches.flatten(0, 2).to(self.dtype))
+        states = self.transform(embedded[None], torch.stack(grid, -1).flatten(0, 2))
+        return self.pool(states)[0], states[0]
 
     @staticmethod
     def exists(lengths: Tensor, count: int) -> Tensor:

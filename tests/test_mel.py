@@ -9,34 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.front_end import BINS, RATE, log_mel
+
 HERE = Path(__file__).parent
-WINDOW, HOP, BINS, RATE = 400, 160, 80, 16000
-
-
-def hertz(mel: np.ndarray) -> np.ndarray:
-    """Slaney's scale (Auditory Toolbox, 1998): linear to 1 kHz, or 15 mel, and logarithmic above."""
-    return np.where(mel < 15, mel * 200 / 3, 1000 * np.exp((mel - 15) * np.log(6.4) / 27))
-
-
-def filters() -> np.ndarray:
-    """[BINS, WINDOW // 2 + 1] triangles of unit area."""
-    top = 15 + 27 * np.log(RATE / 2 / 1000) / np.log(6.4)
-    corners = hertz(np.linspace(0, top, BINS + 2))[:, None]
-    frequencies = np.fft.rfftfreq(WINDOW, 1 / RATE)
-    rising = (frequencies - corners[:-2]) / (corners[1:-1] - corners[:-2])
-    falling = (corners[2:] - frequencies) / (corners[2:] - corners[1:-1])
-    return np.maximum(0, np.minimum(rising, falling)) * 2 / (corners[2:] - corners[:-2])
-
-
-def log_mel(samples: np.ndarray) -> np.ndarray:
-    """[samples] to [frames, BINS]"""
-    frames = -(-len(samples) // HOP)
-    padded = np.pad(samples.astype(np.float64), WINDOW, mode="reflect" if len(samples) > 1 else "edge")
-    starts = WINDOW // 2 + HOP * np.arange(frames)
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
-    power = np.abs(np.fft.rfft(padded[starts[:, None] + np.arange(WINDOW)] * window)) ** 2
-    levels = np.log10(np.maximum(power @ filters().T, 1e-10))
-    return (np.maximum(levels, levels.max() - 8) + 4) / 4
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,10 @@
 #include "../core/arena.h"
 #include "../core/executor.h"
 #include "../core/failure.h"
+#include "../core/kind.h"
 #include "../core/outcome.h"
 #include "../core/team.h"
+#include "../model/model.h"
 
 namespace uform {
 
@@ -38,6 +40,26 @@ inline uform_status_t check_receiver(uform_executor_t const *executor, uform_out
     if (!arena) return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "arena: must not be NULL");
     if (completion && !executor)
         return fail(uform_invalid_argument_k, UFORM_NO_ITEM, "completion: a deferred call needs an executor");
+    return uform_success_k;
+}
+
+/** The class that a call runs as; CONFIG_MISMATCH where model and executor are pinned to different ones. */
+inline uform_status_t resolve_cpu_class(uform_model_t const &model, uform_executor_t const *executor,
+                                        uform_cpu_class_t &cpu_class) noexcept {
+    uform_cpu_class_t const pinned = executor ? executor->cpu_class : uform_cpu_class_default_k;
+    if (pinned != uform_cpu_class_default_k && model.cpu_class_pinned && pinned != model.cpu_class)
+        return fail(uform_config_mismatch_k, UFORM_NO_ITEM, "executor: pinned to %s, but the model is pinned to %s",
+                    uform_cpu_class_name(pinned), uform_cpu_class_name(model.cpu_class));
+    cpu_class = pinned != uform_cpu_class_default_k ? pinned : model.cpu_class;
+    return uform_success_k;
+}
+
+/** The scalar that outputs land as: F32 where none is named. */
+inline uform_status_t resolve_scalar(uform_scalar_t const &asked, uform_scalar_t &scalar) noexcept {
+    int const number = number_of(asked);
+    if (number != uform_scalar_default_k && !uform_scalar_name(number))
+        return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "outputs_scalar: %d is no scalar", number);
+    scalar = number != uform_scalar_default_k ? asked : uform_f32_k;
     return uform_success_k;
 }
 

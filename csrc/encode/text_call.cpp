@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../core/executor.h"
 #include "../core/failure.h"
 #include "../model/forward.h"
+#include "surfaces.h"
 
 namespace uform {
 namespace {
@@ -15,27 +15,6 @@ struct extent_t {
     size_t segments = 0; /**< Texts that have a token. */
     size_t tokens = 0;
     size_t truncated = 0; /**< Texts. */
-};
-
-/** Where one after another surface comes to lie in a block, each aligned to 64 bytes. */
-class layout_t {
-  public:
-    /** The offset of `rows` rows of `row_bytes` bytes. */
-    size_t add(size_t rows, size_t row_bytes) noexcept {
-        size_t const begin = end_;
-        size_t bytes = 0;
-        overflows_ |= __builtin_mul_overflow(rows, row_bytes, &bytes);
-        overflows_ |= __builtin_add_overflow(begin, bytes, &end_);
-        overflows_ |= __builtin_add_overflow(end_, (64 - end_ % 64) % 64, &end_);
-        return begin;
-    }
-    bool overflows() const noexcept { return overflows_; }
-    /** Never zero: surfaces without rows have an address too. */
-    size_t bytes() const noexcept { return std::max<size_t>(end_, 64); }
-
-  private:
-    size_t end_ = 0;
-    bool overflows_ = false;
 };
 
 /** A text's segment: its bytes up to the context, and the query token where choices are scored. */
@@ -75,26 +54,7 @@ void plan(text_call_t const &call, segment_t *segments, size_t *offsets) noexcep
     if (offsets) offsets[call.texts.count] = row;
 }
 
-uform_rows_t rows_at(std::byte *data, size_t rows, size_t columns, uform_scalar_t scalar,
-                     uint64_t generation) noexcept {
-    return {data, rows, columns, columns * uform_scalar_size(scalar), scalar, generation};
-}
-
-uform_status_t cancelled() noexcept {
-    return fail(uform_cancelled_k, UFORM_NO_ITEM, "progress: the handler stopped the call");
-}
-
 } // namespace
-
-uform_status_t resolve_cpu_class(uform_model_t const &model, uform_executor_t const *executor,
-                                 uform_cpu_class_t &cpu_class) noexcept {
-    uform_cpu_class_t const pinned = executor ? executor->cpu_class : uform_cpu_class_default_k;
-    if (pinned != uform_cpu_class_default_k && model.cpu_class_pinned && pinned != model.cpu_class)
-        return fail(uform_config_mismatch_k, UFORM_NO_ITEM, "executor: pinned to %s, but the model is pinned to %s",
-                    uform_cpu_class_name(pinned), uform_cpu_class_name(model.cpu_class));
-    cpu_class = pinned != uform_cpu_class_default_k ? pinned : model.cpu_class;
-    return uform_success_k;
-}
 
 uform_status_t text_call_t::run(arena_hold_t const &arena, team_t &team) const noexcept {
     config_t const &config = model->config;

@@ -33,8 +33,4 @@ struct text_call_t {
     uform_status_t run(arena_hold_t const &arena, team_t &team) const noexcept;
 };
 
-/** The class that a call runs as; CONFIG_MISMATCH where model and executor are pinned to different ones. */
-uform_status_t resolve_cpu_class(uform_model_t const &model, uform_executor_t const *executor,
-                                 uform_cpu_class_t &cpu_class) noexcept;
-
 } // namespace uform

@@ -1,7 +1,6 @@
 #include "uform/encode.h"
 
 #include "../core/failure.h"
-#include "../core/kind.h"
 #include "../core/tape.h"
 #include "dispatch.h"
 #include "text_call.h"
@@ -22,10 +21,7 @@ uform_status_t uform_text_encode(uform_model_t const *model, uform_text_encode_t
     call.embeddings = arguments->embeddings;
     call.states = arguments->states;
     call.token_vectors = arguments->token_vectors;
-    int const scalar = number_of(arguments->outputs_scalar);
-    if (scalar != uform_scalar_default_k && !uform_scalar_name(scalar))
-        return fail(uform_unknown_kind_k, UFORM_NO_ITEM, "outputs_scalar: %d is no scalar", scalar);
-    if (scalar != uform_scalar_default_k) call.scalar = arguments->outputs_scalar;
+    if (uform_status_t const status = resolve_scalar(arguments->outputs_scalar, call.scalar)) return status;
     if (call.token_vectors && !model->token_head)
         return fail(uform_unsupported_k, UFORM_NO_ITEM, "token_vectors: the model has no token head");
     if (uform_status_t const status = resolve_cpu_class(*model, executor, call.cpu_class)) return status;

@@ -79,6 +79,9 @@ struct clips_codecs_t {
     /** Decodes to the mean of all channels at `rate` Hz, at most `most_samples`, into `samples`. */
     uform_status_t (*decode_audio)(file_t file, limits_t const &limits, uint32_t rate, size_t most_samples,
                                    float *samples, size_t &count, fault_t &fault) noexcept;
+    /** Samples in memory from one rate to another, at most `most_samples` of them. */
+    uform_status_t (*resample)(float const *from, size_t from_count, uint32_t from_rate, uint32_t rate,
+                               size_t most_samples, float *samples, size_t &count, fault_t &fault) noexcept;
 };
 
 } // namespace uform

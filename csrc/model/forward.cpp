@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 
+#include "../core/failure.h"
 #include "landing.h"
 #include "layers.h"
 #include "plan.h"
@@ -21,8 +23,8 @@ constexpr size_t tokens_worth_a_thread_k = 96;
 class pass_t {
   public:
     pass_t(uform_model_t const &model, kernels_t const &kernels, batch_t const &batch, team_t &team) noexcept
-        : model_(model), kernels_(kernels), batch_(batch), team_(team), wanted_(batch), completed_(batch.completed),
-          plan_(plan(model.config, batch, team.threads(), kernels.group_tokens)) {}
+        : model_(model), kernels_(kernels), batch_(batch), team_(team), wanted_(model, batch),
+          completed_(batch.completed), plan_(plan(model.config, batch, team.threads(), kernels.group_tokens)) {}
 
     uform_status_t run() noexcept {
         // Every slot's scratch is grown here: inside the bodies, threads only look it up.
@@ -40,6 +42,7 @@ class pass_t {
             }
             for (size_t index; !stopped_ && (index = next_++) < plan_.count;) solve(plan_.groups[index], slot);
         });
+        if (failure_.status) return fail(failure_.status, failure_.item, "%s", failure_.message);
         return stopped_ ? uform_cancelled_k : uform_success_k;
     }
 
@@ -50,8 +53,6 @@ class pass_t {
         size_t const gated = shared ? group.tokens : std::min(group.tokens, kernels_.group_tokens);
         workspace_t made(carver, model_.config, kernels_, wanted_, group.tokens, group.count, gated, shared);
         made.segments = batch_.segments + group.first;
-        made.tokens = group.tokens;
-        made.segment_count = group.count;
         return made;
     }
 
@@ -59,6 +60,19 @@ class pass_t {
         size_t longest = 0;
         for (size_t index = 0; index != plan_.count; ++index) longest = std::max(longest, plan_.groups[index].longest);
         return longest;
+    }
+
+    /** Of the largest item, decoded. */
+    size_t item_bytes() const noexcept {
+        size_t most = 0;
+        if (batch_.patches)
+            for (size_t index = 0; index != batch_.count; ++index)
+                most = std::max(most, batch_.patches->scratch_bytes(batch_.segments[index]));
+        return most;
+    }
+
+    local_t local(carver_t &carver) const noexcept {
+        return local_t(carver, model_.config, kernels_, wanted_, quantized(), longest(), item_bytes_);
     }
 
     /** A thread's own memory, then that of a group: of the shared ones in slot 0, of those it takes alone in any. */
@@ -70,7 +84,7 @@ class pass_t {
             most = std::max(most, carver.used());
         }
         carver_t carver(nullptr);
-        local_t(carver, model_.config, kernels_, quantized(), longest());
+        local(carver);
         return carver.used() + most;
     }
 
@@ -78,14 +92,15 @@ class pass_t {
     void solve(group_t const &group, size_t slot) noexcept {
         config_t const &config = model_.config;
         carver_t carver(team_.scratch(slot, 0));
-        local_t const local(carver, config, kernels_, quantized(), longest());
+        local_t const own = local(carver);
         workspace_t const space = workspace(carver, group, false);
-        layers_t const layers {model_, kernels_, space, local};
+        layers_t const layers {model_, kernels_, space, own, batch_.patches};
         size_t const step = kernels_.group_tokens;
-        range_t const all {0, group.tokens};
 
         start(space);
-        layers.embed({0, group.count});
+        if (!embed(layers, {0, group.count})) return;
+        settle(space);
+        range_t const all {0, space.tokens()};
         for (size_t index = 0; index != config.depth; ++index) {
             block_t const &block = model_.blocks[index];
             for (range_t some; some.begin != all.end; some.begin = some.end) {
@@ -108,7 +123,7 @@ class pass_t {
     /** The memory of a group that threads share: slot 0's, behind its own. */
     workspace_t shared(group_t const &group) noexcept {
         carver_t carver(team_.scratch(0, 0));
-        local_t(carver, model_.config, kernels_, quantized(), longest());
+        local(carver);
         return workspace(carver, group, true);
     }
 
@@ -117,16 +132,21 @@ class pass_t {
         config_t const &config = model_.config;
         size_t const threads = team_.threads();
         carver_t carver(team_.scratch(slot, 0));
-        local_t const local(carver, config, kernels_, quantized(), longest());
+        local_t const own = local(carver);
         workspace_t const space = shared(group);
-        layers_t const layers {model_, kernels_, space, local};
+        layers_t const layers {model_, kernels_, space, own, batch_.patches};
         landing_t const landing {layers, batch_};
-        range_t const all {0, group.tokens}, segments {0, group.count};
+        range_t const segments {0, group.count};
         steps_t steps(space.steps);
 
         steps.run(1, [&](size_t) { start(space); });
-        steps.run(threads, [&](size_t unit) { layers.embed(segments.part(unit, threads)); });
-        bool const by_tokens = group.tokens >= threads * tokens_worth_a_thread_k;
+        size_t const units = batch_.patches ? group.count : threads;
+        steps.run(units, [&](size_t unit) { embed(layers, segments.part(unit, units)); });
+        steps.run(1, [&](size_t) { settle(space); });
+        // A failure to decode: the other threads see it too, since nothing else can stop the call meanwhile.
+        if (stopped_) return;
+        range_t const all {0, space.tokens()};
+        bool const by_tokens = all.end >= threads * tokens_worth_a_thread_k;
         for (size_t index = 0; index != config.depth; ++index)
             if (by_tokens) share_tokens(layers, index, steps);
             else share_outputs(layers, index, steps);
@@ -141,7 +161,7 @@ class pass_t {
     void share_tokens(layers_t const &layers, size_t index, steps_t &steps) noexcept {
         config_t const &config = model_.config;
         block_t const &block = model_.blocks[index];
-        range_t const all {0, layers.group.tokens};
+        range_t const all {0, layers.group.tokens()};
         size_t const step = kernels_.group_tokens, threads = team_.threads();
         // Several units a thread, all of a size, so that a thread that is slower takes fewer.
         size_t const parts = all.end / tokens_worth_a_thread_k / threads;
@@ -166,7 +186,7 @@ class pass_t {
         block_t const &block = model_.blocks[index];
         workspace_t const &space = layers.group;
         size_t const threads = team_.threads(), heads = config.heads();
-        range_t const all {0, space.tokens};
+        range_t const all {0, space.tokens()};
         auto const by_tiles = [&](packed_t const &weights, auto &&product) {
             range_t const tiles {0, weights.tiles()};
             size_t const units = std::min(tiles.end, groups_per_thread_k * threads);
@@ -189,18 +209,52 @@ class pass_t {
         by_tiles(block.down, [&](range_t tiles) { layers.add(block.down, space.gated, all, tiles); });
     }
 
+    /** Room for all tokens that the segments may have. */
     static void start(workspace_t const &space) noexcept {
-        size_t token = 0;
-        for (size_t index = 0; index != space.segment_count; ++index) {
-            space.starts[index] = token;
-            token += space.segments[index].tokens();
+        space.starts[0] = 0;
+        for (size_t index = 0; index != space.segment_count; ++index)
+            space.starts[index + 1] = space.starts[index] + space.segments[index].tokens();
+    }
+
+    /** False, and the call is stopped, where an item cannot be decoded. */
+    bool embed(layers_t const &layers, range_t segments) noexcept {
+        if (!batch_.patches) layers.embed(segments);
+        else if (layers.embed_media(segments) != uform_success_k) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            // Of several, the first item's: what is reported then hardly depends on the threads.
+            if (!failure_.status || last_failure().item < failure_.item) failure_ = last_failure();
+            stopped_ = true;
+            return false;
         }
-        space.starts[space.segment_count] = token;
+        return true;
+    }
+
+    /** Closes the gaps behind segments of media that turned out to be shorter. */
+    void settle(workspace_t const &space) const noexcept {
+        if (!batch_.patches) return;
+        size_t const hidden = model_.config.hidden, dimension = model_.config.head_dimension;
+        auto const move = [](float *rows, size_t columns, size_t from, size_t to, size_t count) {
+            std::memmove(rows + to * columns, rows + from * columns, count * columns * sizeof(float));
+        };
+        size_t end = 0;
+        for (size_t index = 0; index != space.segment_count; ++index) {
+            segment_t const &segment = space.segments[index];
+            size_t const start = space.starts[index], count = space.times[index] * segment.rows * segment.columns;
+            if (start != end && count) {
+                move(space.residual, hidden, start, end, count);
+                move(space.rotary, dimension, start, end, count);
+            }
+            batch_.tokens[segment.item] = count;
+            space.starts[index] = end;
+            end += count;
+        }
+        space.starts[space.segment_count] = end;
+        for (size_t token = 0; token != end; ++token) space.positions[token] = static_cast<uint32_t>(token);
     }
 
     void finish(group_t const &group) noexcept {
         if (!batch_.progress) return;
-        std::lock_guard<std::mutex> lock(progress_mutex_);
+        std::lock_guard<std::mutex> lock(mutex_);
         if (stopped_) return;
         completed_ += group.count;
         if (!batch_.progress(batch_.progress_context, completed_, batch_.total)) stopped_ = true;
@@ -211,8 +265,10 @@ class pass_t {
     batch_t const &batch_;
     team_t &team_;
     wanted_t const wanted_;
-    std::mutex progress_mutex_;
+    std::mutex mutex_;
     size_t completed_ = 0;
+    size_t const item_bytes_ = item_bytes();
+    uform_failure_t failure_ {uform_success_k, UFORM_NO_ITEM, {}};
     std::atomic<bool> stopped_ {false};
     std::atomic<size_t> next_ {0};
     plan_t const plan_;

@@ -41,6 +41,7 @@ void landing_t::land(float const *rows, range_t tokens, size_t columns, void *su
         static_cast<size_t>(std::upper_bound(starts, starts + group.segment_count, tokens.begin) - starts - 1);
     for (size_t token = tokens.begin; token != tokens.end; ++index) {
         size_t const end = std::min(tokens.end, starts[index + 1]);
+        if (end == token) continue; // A segment that was left out.
         size_t const row = group.segments[index].row + (token - starts[index]);
         convert(rows + (token - tokens.begin) * columns, (end - token) * columns, batch.scalar,
                 static_cast<std::byte *>(surface) + row * columns * size);
@@ -57,6 +58,7 @@ void landing_t::pool(range_t segments, range_t columns) const noexcept {
     arguments.column_begin = columns.begin;
     arguments.column_end = columns.end;
     for (size_t index = segments.begin; index != segments.end; ++index) {
+        if (group.starts[index] == group.starts[index + 1]) continue; // Left out.
         // A query token stands last: its state is the mean of the one row that it is.
         size_t const first = batch.probabilities ? group.starts[index + 1] - 1 : group.starts[index];
         arguments.rows = group.residual + first * hidden;
@@ -73,10 +75,14 @@ void landing_t::heads() const noexcept {
         size_t const dimensions = model.config.dimensions;
         layers.head(model.embedding_head, group.pooled, group.segment_count, group.results);
         layers.kernels.unit(group.results, group.segment_count, dimensions);
-        for (size_t index = 0; index != group.segment_count; ++index)
-            convert(group.results + index * dimensions, dimensions, batch.scalar,
+        for (size_t index = 0; index != group.segment_count; ++index) {
+            float *const row = group.results + index * dimensions;
+            // What was left out has the zero embedding; what was computed for it came from nothing.
+            if (group.starts[index] == group.starts[index + 1]) std::fill_n(row, dimensions, 0.f);
+            convert(row, dimensions, batch.scalar,
                     static_cast<std::byte *>(batch.embeddings) +
                         group.segments[index].item * dimensions * uform_scalar_size(batch.scalar));
+        }
     }
     else if (batch.probabilities) {
         constexpr size_t bytes = 256;

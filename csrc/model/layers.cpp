@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "../kernels/convert/convert.h"
+
 namespace uform {
 
 void layers_t::embed(range_t segments) const noexcept {
@@ -16,6 +18,47 @@ void layers_t::embed(range_t segments) const noexcept {
             size_t const byte = position < segment.byte_count ? segment.bytes[position] : query_row;
             std::memcpy(group.residual + token * hidden, model.text_embeddings + byte * hidden, hidden * sizeof(float));
             group.positions[token] = static_cast<uint32_t>(position);
+        }
+    }
+}
+
+uform_status_t layers_t::embed_media(range_t segments) const noexcept {
+    size_t const hidden = model.config.hidden;
+    for (size_t index = segments.begin; index != segments.end; ++index) {
+        segment_t const &segment = group.segments[index];
+        packed_t const &weights = model.patch_embeddings[size_t(segment.modality)];
+        float const *const modality = model.modality_rows + size_t(segment.modality) * hidden;
+        size_t const columns = weights.padded_columns(), start = group.starts[index];
+        if (uform_status_t const status = source->decode(segment, local.item, group.times[index])) return status;
+        size_t const count = group.times[index] * segment.rows * segment.columns;
+        // Padding is zero on both sides of the product: nothing is read as a number that is none.
+        std::memset(local.patches, 0, local_t::patch_tokens_k * columns * sizeof(float));
+        for (size_t first = 0; first < count; first += local_t::patch_tokens_k) {
+            size_t const some = std::min(local_t::patch_tokens_k, count - first), token = start + first;
+            source->patches(segment, local.item, first, some, local.patches, columns);
+            convert(local.patches, some * columns, kernels.activations, local.activations);
+            for (size_t row = 0; row != some; ++row)
+                std::memcpy(group.residual + (token + row) * hidden, modality, hidden * sizeof(float));
+            add(weights, local.activations, {token, token + some}, {0, weights.tiles()});
+        }
+        place(segment, start, count);
+    }
+    return uform_success_k;
+}
+
+void layers_t::place(segment_t const &segment, size_t token, size_t count) const noexcept {
+    size_t const half = model.config.head_dimension / 2, timed = half / 2, sided = half / 4;
+    for (size_t index = 0; index != count; ++index, ++token) {
+        size_t const column = index % segment.columns, row = index / segment.columns % segment.rows;
+        size_t const time = index / segment.columns / segment.rows;
+        float const *const by_time = model.rotary + time * 2 * half;
+        for (size_t part = 0; part != 2; ++part) {
+            float *const out = group.rotary + (2 * token + part) * half;
+            std::memcpy(out, by_time + part * half, half * sizeof(float));
+            // Sound has no rows and columns, and its model may have no table of them.
+            if (segment.modality == modality_t::audio_k) continue;
+            std::memcpy(out + timed, model.rotary_grid + (2 * row + part) * sided, sided * sizeof(float));
+            std::memcpy(out + timed + sided, model.rotary_grid + (2 * column + part) * sided, sided * sizeof(float));
         }
     }
 }
@@ -45,7 +88,7 @@ void layers_t::project(block_t const &block, range_t tokens, range_t heads) cons
     rope_t rope;
     rope.heads = local.block;
     rope.head_dimension = dimension;
-    rope.rotary = model.rotary;
+    rope.rotary = source ? group.rotary : model.rotary;
     rope.epsilon = static_cast<float>(config.norm_epsilon);
     rope.activation_stride = 3 * hidden;
     constexpr double log2_of_e = 1.4426950408889634;
@@ -79,6 +122,7 @@ void layers_t::attend(range_t tokens, range_t heads, size_t window) const noexce
     attention.out_stride = hidden;
     attention.scratch = local.attention;
     for (size_t index = first; index != group.segment_count && starts[index] < tokens.end; ++index) {
+        if (starts[index] == starts[index + 1]) continue; // Left out.
         attention.count = starts[index + 1] - starts[index];
         attention.query_begin = std::max(tokens.begin, starts[index]) - starts[index];
         attention.query_end = std::min(tokens.end, starts[index + 1]) - starts[index];
@@ -99,7 +143,7 @@ void layers_t::add(packed_t const &weights, std::byte const *activations, range_
     size_t const hidden = model.config.hidden;
     linear_t linear;
     linear.activations = activations;
-    linear.activation_stride = weights.columns;
+    linear.activation_stride = weights.padded_columns();
     linear.rows = tokens.size();
     linear.weights = &weights;
     linear.tile_begin = tiles.begin;

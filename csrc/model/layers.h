@@ -28,9 +28,12 @@ struct layers_t {
     kernels_t const &kernels;
     workspace_t const &group;
     local_t const &local;
+    patches_source_t const *source = nullptr; /**< Media. */
 
-    /** Residual of the tokens: embeddings of their bytes. Positions too. */
+    /** Residual and positions of segments' tokens, from `starts` on: embeddings of their bytes. */
     void embed(range_t segments) const noexcept;
+    /** The same of media, and how far the segments reach along time. A failure to decode is noted. */
+    uform_status_t embed_media(range_t segments) const noexcept;
     /** RMSNorm of the residual, as activations. */
     void normalize(float const *gain, range_t tokens) const noexcept;
     /** Query, key and value heads, normed and rotated; heads are counted from 0 to 3 * heads. */
@@ -46,6 +49,9 @@ struct layers_t {
 
     /** `count` rows of activations times a head's weights, without gaps. */
     void head(packed_t const &weights, std::byte const *activations, size_t count, float *out) const noexcept;
+
+    /** Rotary rows of a grid's tokens: pairs that rotate by time as those of text do, the others by row and column. */
+    void place(segment_t const &segment, size_t token, size_t count) const noexcept;
 
     std::byte *row(std::byte *activations, size_t row, size_t columns) const noexcept {
         return activations + row * columns * kernels.activation_size();

@@ -24,7 +24,6 @@
 namespace uform {
 namespace {
 
-constexpr size_t modalities_k = 4;
 constexpr size_t byte_rows_k = 257;
 
 /** Lists the tensors of a model and lays out their memory; over a counting carver it only measures. */
@@ -37,7 +36,7 @@ class layout_builder_t {
         config_t const &config = model_.config;
         size_t const hidden = config.hidden;
         // The modality's row is added to the bytes' ones, so it comes first.
-        modality_ = take({.name = "embed.modality", .rows = modalities_k, .columns = hidden});
+        model_.modality_rows = take({.name = "embed.modality", .rows = modalities_k, .columns = hidden});
         model_.text_embeddings =
             take({.name = "embed.bytes", .rows = byte_rows_k, .columns = hidden, .placement = placement_t::embeds_k});
         model_.blocks.assign(config.depth, {});
@@ -63,18 +62,25 @@ class layout_builder_t {
                                                 .columns = config.choice_temperature_groups,
                                                 .is_vector = true});
         }
-        rotary_ = carver_.take<float>(config.context * config.head_dimension);
-        model_.rotary = rotary_;
+        patches(modality_t::image_k, "embed.image", config.image.patch_side ? config.image.patch_width() : 0);
+        patches(modality_t::video_k, "embed.video", config.video.patch_side ? config.video.patch_width() : 0);
+        patches(modality_t::audio_k, "embed.audio", config.audio.patch_width());
+        model_.rotary = rotary = carver_.take<float>(config.context * config.head_dimension);
+        model_.rotary_grid = rotary_grid = carver_.take<float>(config.grid_side() * config.head_dimension / 4);
     }
 
-    float *rotary() const noexcept { return rotary_; }
-    float const *modality() const noexcept { return modality_; }
+    float *rotary = nullptr;
+    float *rotary_grid = nullptr;
 
   private:
     float const *take(piece_t piece) {
         piece.plain = carver_.take<float>(piece.rows * piece.columns);
         pieces_.push_back(piece);
         return piece.plain;
+    }
+
+    void patches(modality_t modality, char const *name, size_t width) {
+        if (width) model_.patch_embeddings[size_t(modality)] = matrix(name, model_.config.hidden, width, false);
     }
 
     float const *gain(std::string name, size_t columns) {
@@ -100,19 +106,12 @@ class layout_builder_t {
     uform_model_t &model_;
     carver_t &carver_;
     std::vector<piece_t> &pieces_;
-    float *rotary_ = nullptr;
-    float const *modality_ = nullptr;
 };
 
 std::string shape_text(std::vector<uint64_t> const &shape) {
     std::string text = "[";
     for (uint64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
     return text + "]";
-}
-
-/** Tensors of other modalities: part of the format, and not needed for text. */
-bool is_media(std::string_view name) noexcept {
-    return name == "embed.image" || name == "embed.video" || name == "embed.audio";
 }
 
 /** Every tensor that the model needs is there, as it needs it, and no other. */
@@ -135,23 +134,22 @@ uform_status_t check_tensors(safetensors_t const &header, std::vector<piece_t> c
                         piece.name.c_str(), tensor.scalar.c_str(), piece.scalar);
     }
     for (auto const &[name, tensor] : header.tensors)
-        if (!known.contains(name) && !is_media(name))
+        if (!known.contains(name))
             return fail(uform_config_mismatch_k, UFORM_NO_ITEM,
                         "checkpoint: its configuration has no part that tensor `%.100s` belongs to", name.c_str());
     return uform_success_k;
 }
 
-/** The first half of the pairs rotates by time, the others not at all: see FORMAT.md. */
-void fill_rotary(config_t const &config, float *rotary) noexcept {
-    size_t const half = config.head_dimension / 2, timed = half / 2;
-    for (size_t pair = 0; pair != half; ++pair) {
+/** Cosines and sines of `timed` pairs of `pairs`, at each position; the others do not turn: see FORMAT.md. */
+void fill_rotary(double base, size_t positions, size_t pairs, size_t timed, float *rotary) noexcept {
+    for (size_t pair = 0; pair != pairs; ++pair) {
         double const step =
-            pair < timed ? std::pow(config.rotary_base, -static_cast<double>(pair) / static_cast<double>(timed)) : 0.0;
+            pair < timed ? std::pow(base, -static_cast<double>(pair) / static_cast<double>(timed)) : 0.0;
         float *out = rotary + pair;
-        for (size_t position = 0; position != config.context; ++position, out += 2 * half) {
+        for (size_t position = 0; position != positions; ++position, out += 2 * pairs) {
             double const angle = static_cast<double>(position) * step;
             out[0] = static_cast<float>(std::cos(angle));
-            out[half] = static_cast<float>(std::sin(angle));
+            out[pairs] = static_cast<float>(std::sin(angle));
         }
     }
 }
@@ -239,9 +237,12 @@ uform_status_t load(source_t const &source, uform_model_load_ram_t const &option
     carver_t carver(model.memory.get());
     layout_builder_t builder(model, carver, pieces);
     builder.build();
-    fill_rotary(model.config, builder.rotary());
+    config_t const &config = model.config;
+    size_t const pairs = config.head_dimension / 2;
+    fill_rotary(config.rotary_base, config.context, pairs, pairs / 2, builder.rotary);
+    fill_rotary(config.rotary_base, config.grid_side(), pairs / 4, pairs / 4, builder.rotary_grid);
     for (piece_t const &piece : pieces) model.parameters += piece.rows * piece.columns;
-    if (uform_status_t const status = loading_t(source, header, pieces, options, builder.modality()).run(team))
+    if (uform_status_t const status = loading_t(source, header, pieces, options, model.modality_rows).run(team))
         return status;
     return check_temperatures(model);
 }
@@ -314,6 +315,8 @@ void uform_model_describe(uform_model_t const *model, uform_model_description_t 
     description->hidden = config.hidden;
     description->head_dimension = config.head_dimension;
     description->parameters = model->parameters;
+    description->modalities = config.modalities();
+    description->trained_modalities = config.trained;
 }
 
 void uform_model_free(uform_model_t *model) { delete model; }

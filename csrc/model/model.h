@@ -1,7 +1,8 @@
 /** A checkpoint in memory, as the forward pass reads it. Immutable once loaded. */
 #pragma once
-#include <atomic>
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,42 @@
 #include "../kernels/packed.h"
 
 namespace uform {
+
+/** Rows of `embed.modality`. */
+enum class modality_t : uint8_t { text_k, image_k, video_k, audio_k };
+
+constexpr size_t modalities_k = 4;
+
+/** How pictures become tokens; `patch_side` 0: the model takes none. */
+struct image_config_t {
+    size_t patch_side = 0;
+    size_t max_patches = 0;
+
+    /** Numbers of a patch: [row, column, channel]. */
+    size_t patch_width() const noexcept { return 3 * patch_side * patch_side; }
+};
+
+/** How videos become tokens; `patch_side` 0: the model takes none. */
+struct video_config_t {
+    size_t patch_side = 0;
+    size_t max_patches = 0; /**< Of a frame. */
+    size_t frames = 0;      /**< Of a tubelet. */
+    size_t max_frames = 0;
+    double frame_rate = 0; /**< Hz */
+
+    /** Numbers of a tubelet: [frame, row, column, channel]. */
+    size_t patch_width() const noexcept { return frames * 3 * patch_side * patch_side; }
+};
+
+/** How recordings become tokens; `frames_per_token` 0: the model takes none. */
+struct audio_config_t {
+    size_t sample_rate = 0;
+    size_t mel_bins = 0;
+    size_t frames_per_token = 0;
+
+    /** Numbers of a token: [frame, bin]. */
+    size_t patch_width() const noexcept { return frames_per_token * mel_bins; }
+};
 
 /** Numbers of the configuration, named as in the checkpoint; see FORMAT.md. */
 struct config_t {
@@ -25,6 +62,18 @@ struct config_t {
     double norm_epsilon = 1e-6;
     size_t local_window = 0;
     size_t global_every = 0;
+    image_config_t image;
+    video_config_t video;
+    audio_config_t audio;
+    unsigned trained = 0; /**< A set of `uform_modality_t`. */
+
+    /** A set of `uform_modality_t`. */
+    unsigned modalities() const noexcept {
+        return uform_text_k | (image.patch_side ? uform_image_k : 0) | (video.patch_side ? uform_video_k : 0) |
+               (audio.frames_per_token ? uform_audio_k : 0);
+    }
+    /** Rows or columns that a picture or frame may have at the most. */
+    size_t grid_side() const noexcept { return std::max(image.max_patches, video.max_patches); }
 
     size_t heads() const noexcept { return hidden / head_dimension; }
     /** Tokens a block attends each way; 0: all. */
@@ -57,6 +106,8 @@ struct uform_model_t {
     size_t memory_usage = 0;
 
     float const *text_embeddings = nullptr; /**< [257, hidden]: byte rows plus the row of the text modality. */
+    uform::packed_t patch_embeddings[uform::modalities_k]; /**< [hidden, patch width] of the media that it takes. */
+    float const *modality_rows = nullptr;                  /**< [modalities, hidden] */
     std::vector<uform::block_t> blocks;
     float const *final_norm = nullptr;
     uform::packed_t embedding_head;
@@ -68,6 +119,8 @@ struct uform_model_t {
      *  of the pairs rotates by time; the others have cosine 1 and sine 0.
      */
     float const *rotary = nullptr;
+    /** [grid side, 2, head_dimension / 8]: the same of the pairs that rotate by a row, or by a column. */
+    float const *rotary_grid = nullptr;
 
     struct memory_deleter_t {
         void operator()(std::byte *pointer) const noexcept;

@@ -73,4 +73,21 @@ uform_status_t resampler_t::finish(fault_t &fault) noexcept {
     return uform_success_k;
 }
 
+uform_status_t resample(float const *from, size_t from_count, uint32_t from_rate, uint32_t rate, size_t most_samples,
+                        float *samples, size_t &count, fault_t &fault) noexcept {
+    constexpr size_t step_k = size_t(1) << 20; // FFmpeg counts samples with an int.
+    quiet_t const quiet;
+    count = 0;
+    resampler_t resampler(samples, most_samples);
+    uform_status_t status = resampler.open(from_rate, rate, fault);
+    for (size_t begin = 0; !status && begin != from_count && !resampler.full();) {
+        size_t const some = std::min(step_k, from_count - begin);
+        status = resampler.push(from + begin, some, fault);
+        begin += some;
+    }
+    if (!status) status = resampler.finish(fault);
+    if (!status) count = resampler.count();
+    return status;
+}
+
 } // namespace uform

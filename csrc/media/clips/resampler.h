@@ -48,4 +48,8 @@ class resampler_t {
     size_t reach_ = 0;                               /**< More than the filter spans. */
 };
 
+/** See codecs.h. */
+uform_status_t resample(float const *from, size_t from_count, uint32_t from_rate, uint32_t rate, size_t most_samples,
+                        float *samples, size_t &count, fault_t &fault) noexcept;
+
 } // namespace uform
