@@ -81,10 +81,11 @@ std::string buffer_t::format() const {
     return "'" + std::string(view_->format ? view_->format : "B") + "', " + std::to_string(item_size()) + " bytes";
 }
 
-batch_input_t::batch_input_t(py::handle object, char const *name, bool single_bytes) {
+batch_input_t::batch_input_t(py::handle object, char const *name, batch_contents_t contents) {
     if (is_text(object) || is_bytes(object))
         raise_type(UFORM_NO_ITEM, "%s: a sequence is needed, not a single %s: wrap it in a list", name,
                    type_name(object));
+    char const *what = contents == batch_contents_t::files_k ? "bytes-like objects" : "str or bytes-like objects";
     if (PyTuple_Check(object.ptr()) && PyTuple_GET_SIZE(object.ptr()) == 2) {
         py::handle const second = PyTuple_GET_ITEM(object.ptr(), 1);
         if (exports(second) && !PyBytes_Check(second.ptr()) && !PyByteArray_Check(second.ptr())) {
@@ -97,14 +98,12 @@ batch_input_t::batch_input_t(py::handle object, char const *name, bool single_by
         }
     }
     if (!PySequence_Check(object.ptr()))
-        raise_type(UFORM_NO_ITEM,
-                   "%s: a sequence of str or bytes-like objects, or a tuple (data, offsets), is needed, "
-                   "not %s",
-                   name, type_name(object));
+        raise_type(UFORM_NO_ITEM, "%s: a sequence of %s, or a tuple (data, offsets), is needed, not %s", name, what,
+                   type_name(object));
     // A copy of the references: exporters may run code that changes the sequence.
     auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object.ptr()));
     if (!items) throw py::error_already_set();
-    gather(items, name, single_bytes);
+    gather(items, name, contents);
 }
 
 void batch_input_t::lend(py::handle data, buffer_t offsets, char const *name) {
@@ -125,20 +124,26 @@ void batch_input_t::lend(py::handle data, buffer_t offsets, char const *name) {
     tape_.count = offsets_.length() / sizeof(size_t) - 1;
 }
 
-void batch_input_t::gather(py::tuple const &items, char const *name, bool single_bytes) {
+void batch_input_t::gather(py::tuple const &items, char const *name, batch_contents_t contents) {
     size_t const count = items.size();
     size_t bytes = 0;
     std::vector<buffer_t> buffers; // Of items that are neither str nor bytes, in their order.
+    bool const are_files = contents == batch_contents_t::files_k;
     for (size_t item = 0; item != count; ++item) {
         PyObject *object = PyTuple_GET_ITEM(items.ptr(), item);
         if (PyBytes_Check(object)) {
             bytes += static_cast<size_t>(PyBytes_GET_SIZE(object));
         }
+        else if (are_files && (PyUnicode_Check(object) || PyObject_HasAttrString(object, "__fspath__"))) {
+            raise_type(item,
+                       "%s: item %zu is a %s, but the file's bytes are needed: read it first, as by open(path, 'rb')",
+                       name, item, type_name(object));
+        }
         else if (PyUnicode_Check(object)) {
 #if PY_VERSION_HEX < 0x030C0000
             if (PyUnicode_READY(object) != 0) throw py::error_already_set();
 #endif
-            if (single_bytes && !PyUnicode_IS_ASCII(object))
+            if (contents == batch_contents_t::letters_k && !PyUnicode_IS_ASCII(object))
                 raise(uform_invalid_argument_k, item, "%s: item %zu has a character that is not a single byte", name,
                       item);
             surrogate_t surrogate;
@@ -153,7 +158,8 @@ void batch_input_t::gather(py::tuple const &items, char const *name, bool single
             bytes += buffers.back().length();
         }
         else {
-            raise_type(item, "%s: item %zu has to be str or bytes-like, not %s", name, item, type_name(object));
+            raise_type(item, "%s: item %zu has to be %sbytes-like, not %s", name, item, are_files ? "" : "str or ",
+                       type_name(object));
         }
     }
 

@@ -1,4 +1,4 @@
-/** What calls read: memory that Python's objects export, and batches of texts over it. */
+/** What calls read: memory that Python's objects export, and batches over it. */
 #pragma once
 #include <memory>
 #include <pybind11/pybind11.h>
@@ -28,6 +28,7 @@ class buffer_t {
     size_t length() const noexcept { return static_cast<size_t>(view_->len); } /**< Bytes. */
     size_t item_size() const noexcept { return static_cast<size_t>(view_->itemsize); }
     int dimensions() const noexcept { return view_->ndim; }
+    size_t side(int axis) const noexcept { return static_cast<size_t>(view_->shape[axis]); } /**< In items. */
     bool is_contiguous() const noexcept { return PyBuffer_IsContiguous(view_.get(), 'C'); }
     /** Whether items are native integers of `size` bytes, where they should be; `codes`: of the struct module. */
     bool holds(char const *codes, size_t size) const noexcept;
@@ -38,6 +39,9 @@ class buffer_t {
     std::unique_ptr<Py_buffer> view_; /**< Exporters may point into the structure, so it never moves. */
 };
 
+/** What the items of a batch are. Files are bytes alone; of letters, each is a byte. */
+enum class batch_contents_t { texts_k, letters_k, files_k };
+
 /** A batch in the library's form: a tape that is lent, or that was gathered from a sequence. Keeps what it points to.
  */
 class batch_input_t {
@@ -45,15 +49,14 @@ class batch_input_t {
     /**
      *  Reads `(data, offsets)` without a copy, or a sequence of `str` and bytes-like objects with one.
      *  @param name Of the argument, for messages.
-     *  @param single_bytes Characters of `str` must be single bytes, as those of choices.
      */
-    batch_input_t(py::handle object, char const *name, bool single_bytes = false);
+    batch_input_t(py::handle object, char const *name, batch_contents_t contents = batch_contents_t::texts_k);
 
     uform_tape_t const &tape() const noexcept { return tape_; }
 
   private:
     void lend(py::handle data, buffer_t offsets, char const *name);
-    void gather(py::tuple const &items, char const *name, bool single_bytes);
+    void gather(py::tuple const &items, char const *name, batch_contents_t contents);
 
     struct freed_t {
         void operator()(void *pointer) const noexcept { PyMem_RawFree(pointer); }

@@ -29,6 +29,16 @@ class call_t {
     progress_t progress;
 
   protected:
+    /** Fills in what the argument structures of all verbs share. */
+    template <typename arguments_type_>
+    void fill_call(arguments_type_ &arguments, uform_executor_t *executor, uform_outcome_t **completion) noexcept {
+        arguments.executor = executor;
+        arguments.completion = completion;
+        arguments.arena = arena_.get();
+        arguments.progress = progress.function();
+        arguments.progress_context = progress.context();
+    }
+
     model_handle_t model_;
     arena_handle_t arena_;
 };
@@ -61,6 +71,8 @@ struct receivers_t {
 
 void bind_types(py::module_ &module);
 void bind_model(receivers_t &receivers);
-void bind_encode(py::module_ &module, receivers_t &receivers);
+/** `default_outputs`: what verbs keep where nothing is asked for. */
+void bind_encode(py::module_ &module, receivers_t &receivers, py::object const &default_outputs);
+void bind_media(py::module_ &module, receivers_t &receivers, py::object const &default_outputs);
 
 } // namespace uform::python

@@ -1,24 +1,14 @@
-/** The text verbs: what `uform/encode.h` has. */
+/** The text verbs of `uform/encode.h`. */
 #include "uform/encode.h"
 
 #include "buffers.h"
 #include "call.h"
 #include "enumerations.h"
+#include "outputs.h"
 #include "views.h"
 
 namespace uform::python {
 namespace {
-
-enum outputs_t : unsigned { embeddings_k = 1, states_k = 2, token_vectors_k = 4, all_outputs_k = 7 };
-
-unsigned outputs_argument(py::handle object) {
-    if (!PyIndex_Check(object.ptr()))
-        raise_type(UFORM_NO_ITEM, "outputs: a uform.Outputs is needed, not %s", type_name(object));
-    size_t const outputs = size_argument(object, "outputs");
-    if (outputs & ~size_t(all_outputs_k))
-        raise(uform_unknown_kind_k, UFORM_NO_ITEM, "outputs: %zu has bits that are no output", outputs);
-    return static_cast<unsigned>(outputs);
-}
 
 /** What both verbs have in common. */
 class text_call_t : public call_t {
@@ -35,11 +25,11 @@ class text_call_t : public call_t {
     }
 
   protected:
-    template <typename arguments_type_> void fill(arguments_type_ &arguments) noexcept {
-        arguments.arena = arena_.get();
+    /** Fills in what the argument structures of both verbs share. */
+    template <typename arguments_type_>
+    void fill(arguments_type_ &arguments, uform_executor_t *executor, uform_outcome_t **completion) noexcept {
+        fill_call(arguments, executor, completion);
         arguments.texts = texts_.tape();
-        arguments.progress = progress.function();
-        arguments.progress_context = progress.context();
         arguments.stats = &stats_;
     }
 
@@ -53,35 +43,20 @@ class text_encode_call_t final : public text_call_t {
   public:
     text_encode_call_t(model_handle_t model, py::handle texts, py::handle arena, py::handle outputs, py::handle scalar,
                        py::object stats, py::object handler)
-        : text_call_t(std::move(model), texts, arena, std::move(stats), std::move(handler)),
-          outputs_(outputs_argument(outputs)),
-          scalar_(static_cast<uform_scalar_t>(scalar_enumeration.number(scalar, "outputs_scalar"))) {}
+        : text_call_t(std::move(model), texts, arena, std::move(stats), std::move(handler)), outputs_(outputs, scalar) {
+    }
 
     uform_status_t submit(uform_executor_t *executor, uform_outcome_t **completion) noexcept override {
         uform_text_encode_t arguments {};
-        arguments.executor = executor;
-        arguments.completion = completion;
-        fill(arguments);
-        arguments.outputs_scalar = scalar_;
-        if (outputs_ & embeddings_k) arguments.embeddings = &embeddings_;
-        if (outputs_ & states_k) arguments.states = &states_;
-        if (outputs_ & token_vectors_k) arguments.token_vectors = &token_vectors_;
+        fill(arguments, executor, completion);
+        outputs_.fill(arguments);
         return uform_text_encode(model_.get(), &arguments);
     }
 
-    py::object result() override {
-        py::object embeddings = py::none(), states = py::none(), token_vectors = py::none();
-        if (outputs_ & embeddings_k) embeddings = py::cast(arena_buffer_t(arena_, embeddings_));
-        if (outputs_ & states_k) states = py::cast(rows_tape_t(arena_, states_));
-        if (outputs_ & token_vectors_k) token_vectors = py::cast(rows_tape_t(arena_, token_vectors_));
-        return py::module_::import("uform.encode").attr("EncodedBatch")(embeddings, states, token_vectors);
-    }
+    py::object result() override { return outputs_.result(arena_); }
 
   private:
-    unsigned outputs_;
-    uform_scalar_t scalar_;
-    uform_rows_t embeddings_ {};
-    uform_rows_tape_t states_ {}, token_vectors_ {};
+    outputs_t outputs_;
 };
 
 class text_choose_call_t final : public text_call_t {
@@ -89,13 +64,11 @@ class text_choose_call_t final : public text_call_t {
     text_choose_call_t(model_handle_t model, py::handle texts, py::handle choices, py::handle arena, py::handle groups,
                        py::object stats, py::object handler)
         : text_call_t(std::move(model), texts, arena, std::move(stats), std::move(handler)),
-          choices_(choices, "choices", true), groups_(groups) {}
+          choices_(choices, "choices", batch_contents_t::letters_k), groups_(groups) {}
 
     uform_status_t submit(uform_executor_t *executor, uform_outcome_t **completion) noexcept override {
         uform_text_choose_t arguments {};
-        arguments.executor = executor;
-        arguments.completion = completion;
-        fill(arguments);
+        fill(arguments, executor, completion);
         arguments.choices = choices_.tape();
         arguments.temperature_groups = groups_.data();
         arguments.temperature_groups_count = groups_.count();
@@ -163,13 +136,7 @@ void bind_text_verbs(py::class_<receiver_type_> &receiver, py::object const &def
 
 } // namespace
 
-void bind_encode(py::module_ &module, receivers_t &receivers) {
-    py::dict members;
-    members["EMBEDDINGS"] = unsigned(embeddings_k);
-    members["STATES"] = unsigned(states_k);
-    members["TOKEN_VECTORS"] = unsigned(token_vectors_k);
-    py::object const outputs = make_enumeration(module, "IntFlag", "Outputs", members, "Surfaces that a call keeps.");
-
+void bind_encode(py::module_ &module, receivers_t &receivers, py::object const &default_outputs) {
     py::class_<uform_text_encode_stats_t>(
         module, "TextEncodeStats", py::is_final(),
         "What a call of `text_encode` or `text_choose` did; overwritten by each one that succeeds.")
@@ -183,7 +150,6 @@ void bind_encode(py::module_ &module, receivers_t &receivers) {
                 .format(self.truncated_items, self.encoded_tokens);
         });
 
-    py::object const default_outputs = outputs.attr("EMBEDDINGS");
     bind_text_verbs(receivers.model, default_outputs);
     bind_text_verbs(receivers.on, default_outputs);
     bind_text_verbs(receivers.deferred_on, default_outputs);

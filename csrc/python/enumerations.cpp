@@ -9,6 +9,7 @@ enumeration_t scalar_enumeration {"Scalar", "scalar", uform_scalar_name, {}};
 enumeration_t mood_enumeration {"Mood", "mood", uform_mood_name, {}};
 enumeration_t cpu_class_enumeration {"CPUClass", "CPU class", uform_cpu_class_name, {}};
 enumeration_t gpu_class_enumeration {"GPUClass", "GPU class", uform_gpu_class_name, {}};
+enumeration_t modality_enumeration {"Modality", "modality", uform_modality_name, {}};
 
 namespace {
 
@@ -59,6 +60,7 @@ void bind_enumerations(py::module_ &module) {
     struct {
         enumeration_t &enumeration;
         char const *documentation;
+        char const *base = "IntEnum";
     } const all[] = {
         {status_enumeration, "What a call came to: SUCCESS, DEFERRED, or why it failed."},
         {scalar_enumeration, "Scalars of outputs and of weights."},
@@ -66,10 +68,11 @@ void bind_enumerations(py::module_ &module) {
                            "CHILLING spins for some\nmicroseconds and then sleeps, PARKED sleeps at once."},
         {cpu_class_enumeration, "Instruction sets that kernels are written for. SERIAL is plain C++, the reference."},
         {gpu_class_enumeration, "Generations of graphics processors that device code distinguishes."},
+        {modality_enumeration, "What an item is; a set of them is their sum.", "IntFlag"},
     };
-    for (auto const &[enumeration, documentation] : all)
+    for (auto const &[enumeration, documentation, base] : all)
         enumeration.python_class =
-            make_enumeration(module, "IntEnum", enumeration.name, members_of(enumeration), documentation).release();
+            make_enumeration(module, base, enumeration.name, members_of(enumeration), documentation).release();
 }
 
 size_t size_argument(py::handle object, char const *argument, size_t item) {

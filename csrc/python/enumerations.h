@@ -24,7 +24,7 @@ struct enumeration_t {
 };
 
 extern enumeration_t status_enumeration, scalar_enumeration, mood_enumeration, cpu_class_enumeration,
-    gpu_class_enumeration;
+    gpu_class_enumeration, modality_enumeration;
 
 /** Adds the classes to the module. */
 void bind_enumerations(py::module_ &module);

@@ -102,7 +102,9 @@ py::object describe(model_t const &self) {
             py::arg("choice_temperature_groups") = description.choice_temperature_groups,
             py::arg("cpu_class_pinned") = description.cpu_class_pinned, py::arg("depth") = description.depth,
             py::arg("hidden") = description.hidden, py::arg("head_dimension") = description.head_dimension,
-            py::arg("parameters") = description.parameters);
+            py::arg("parameters") = description.parameters,
+            py::arg("modalities") = modality_enumeration.python_class(description.modalities),
+            py::arg("trained_modalities") = modality_enumeration.python_class(description.trained_modalities));
 }
 
 py::str represent(model_t const &self) {

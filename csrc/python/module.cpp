@@ -1,5 +1,6 @@
 /** The module `uform._uform`: the C ABI as Python's objects. */
 #include "call.h"
+#include "outputs.h"
 #include "progress.h"
 
 PYBIND11_MODULE(_uform, module) {
@@ -13,7 +14,9 @@ PYBIND11_MODULE(_uform, module) {
     bind_types(module);
     receivers_t receivers(module);
     bind_model(receivers);
-    bind_encode(module, receivers);
+    py::object const default_outputs = outputs_t::bind(module);
+    bind_encode(module, receivers, default_outputs);
+    bind_media(module, receivers, default_outputs);
     // To users the classes are the package's.
     for (auto [name, value] : py::dict(module.attr("__dict__")))
         if (py::isinstance<py::type>(value)) value.attr("__module__") = "uform";
