@@ -15,7 +15,16 @@ import os
 import sys
 
 from uform._uform import version
-from uform.encode import EncodedBatch, Outputs, TextEncodeStats
+from uform.encode import (
+    AudioEncodeStats,
+    EncodedBatch,
+    ImageEncodeStats,
+    MalformedItem,
+    MediaLimits,
+    Outputs,
+    TextEncodeStats,
+    VideoEncodeStats,
+)
 from uform.errors import (
     ArgumentTypeError,
     CancelledError,
@@ -42,6 +51,7 @@ from uform.types import (
     Executor,
     GPUClass,
     GPUDevice,
+    Modality,
     Mood,
     RowsTape,
     Scalar,
@@ -53,6 +63,7 @@ __all__ = [
     "Arena",
     "ArenaBuffer",
     "ArgumentTypeError",
+    "AudioEncodeStats",
     "CPUClass",
     "CancelledError",
     "ConfigMismatchError",
@@ -65,10 +76,14 @@ __all__ = [
     "Executor",
     "GPUClass",
     "GPUDevice",
+    "ImageEncodeStats",
     "InputOutputError",
     "InternalError",
     "InvalidArgumentError",
     "MalformedError",
+    "MalformedItem",
+    "MediaLimits",
+    "Modality",
     "Model",
     "ModelDescription",
     "Mood",
@@ -83,6 +98,7 @@ __all__ = [
     "UnknownKindError",
     "UnsupportedError",
     "UnsupportedLayoutError",
+    "VideoEncodeStats",
     "default_checkpoint",
     "get_include",
     "get_library",

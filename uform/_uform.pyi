@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from typing_extensions import Buffer, Self
 
-from uform.encode import EncodedBatch
+from uform.encode import EncodedBatch, MalformedItem, MediaLimits
 from uform.model import ModelDescription
 
 _T_co = TypeVar("_T_co", covariant=True)
 
 _Progress: TypeAlias = Callable[[int, int], object]
 _Batch: TypeAlias = Sequence[str | Buffer] | tuple[Buffer, Buffer]
+_Files: TypeAlias = Sequence[Buffer] | tuple[Buffer, Buffer]
+_Arrays: TypeAlias = Sequence[Buffer] | Buffer
 _Path: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 def version() -> str: ...
@@ -63,6 +65,12 @@ class GPUClass(IntEnum):
     BLACKWELL = 4
     CDNA2 = 5
     CDNA3 = 6
+
+class Modality(IntFlag):
+    TEXT = 1
+    IMAGE = 2
+    VIDEO = 4
+    AUDIO = 8
 
 class Outputs(IntFlag):
     EMBEDDINGS = 1
@@ -149,6 +157,52 @@ class TextEncodeStats:
     def encoded_tokens(self) -> int: ...
 
 @final
+class ImageEncodeStats:
+    def __init__(self) -> None: ...
+    @property
+    def truncated_items(self) -> int: ...
+    @property
+    def encoded_tokens(self) -> int: ...
+    @property
+    def malformed_items(self) -> int: ...
+    @property
+    def decoded_bytes(self) -> int: ...
+    @property
+    def malformed(self) -> list[MalformedItem]: ...
+
+@final
+class VideoEncodeStats:
+    def __init__(self) -> None: ...
+    @property
+    def truncated_items(self) -> int: ...
+    @property
+    def encoded_tokens(self) -> int: ...
+    @property
+    def malformed_items(self) -> int: ...
+    @property
+    def decoded_bytes(self) -> int: ...
+    @property
+    def malformed(self) -> list[MalformedItem]: ...
+    @property
+    def encoded_frames(self) -> int: ...
+
+@final
+class AudioEncodeStats:
+    def __init__(self) -> None: ...
+    @property
+    def truncated_items(self) -> int: ...
+    @property
+    def encoded_tokens(self) -> int: ...
+    @property
+    def malformed_items(self) -> int: ...
+    @property
+    def decoded_bytes(self) -> int: ...
+    @property
+    def malformed(self) -> list[MalformedItem]: ...
+    @property
+    def encoded_seconds(self) -> float: ...
+
+@final
 class On:
     def text_encode(
         self,
@@ -170,6 +224,63 @@ class On:
         stats: TextEncodeStats | None = None,
         progress: _Progress | None = None,
     ) -> RowsTape: ...
+    def image_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: ImageEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def image_encode_pixels(
+        self,
+        pixels: _Arrays,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        stats: ImageEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def video_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: VideoEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def audio_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: AudioEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def audio_encode_samples(
+        self,
+        samples: _Arrays,
+        sample_rate: int,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        stats: AudioEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
 
 @final
 class DeferredOn:
@@ -193,6 +304,63 @@ class DeferredOn:
         stats: TextEncodeStats | None = None,
         progress: _Progress | None = None,
     ) -> Deferred[RowsTape]: ...
+    def image_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: ImageEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> Deferred[EncodedBatch]: ...
+    def image_encode_pixels(
+        self,
+        pixels: _Arrays,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        stats: ImageEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> Deferred[EncodedBatch]: ...
+    def video_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: VideoEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> Deferred[EncodedBatch]: ...
+    def audio_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: AudioEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> Deferred[EncodedBatch]: ...
+    def audio_encode_samples(
+        self,
+        samples: _Arrays,
+        sample_rate: int,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        stats: AudioEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> Deferred[EncodedBatch]: ...
 
 @final
 class Model:
@@ -257,3 +425,60 @@ class Model:
         stats: TextEncodeStats | None = None,
         progress: _Progress | None = None,
     ) -> RowsTape: ...
+    def image_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: ImageEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def image_encode_pixels(
+        self,
+        pixels: _Arrays,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        stats: ImageEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def video_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: VideoEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def audio_encode(
+        self,
+        files: _Files,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        limits: MediaLimits | None = None,
+        skip_malformed: bool = False,
+        stats: AudioEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...
+    def audio_encode_samples(
+        self,
+        samples: _Arrays,
+        sample_rate: int,
+        arena: Arena,
+        *,
+        outputs: Outputs = ...,
+        outputs_scalar: Scalar = ...,
+        stats: AudioEncodeStats | None = None,
+        progress: _Progress | None = None,
+    ) -> EncodedBatch: ...

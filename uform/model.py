@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from uform._uform import CPUClass, DeferredOn, GPUClass, Model, On, Scalar
+from uform._uform import CPUClass, DeferredOn, GPUClass, Modality, Model, On, Scalar
 
 __all__ = ["DeferredOn", "Model", "ModelDescription", "On", "default_checkpoint"]
 
@@ -39,6 +39,10 @@ class ModelDescription(NamedTuple):
     """Scalars of an attention head."""
     parameters: int
     """Numbers that were trained."""
+    modalities: Modality
+    """What it takes; text always."""
+    trained_modalities: Modality
+    """What its weights were trained on; outputs of others mean nothing."""
 
 
 def default_checkpoint() -> str:
