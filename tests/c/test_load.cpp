@@ -232,14 +232,78 @@ static void heads_are_optional() {
     refuses(with.file(), uform_config_mismatch_k, "`heads.tokens`");
 }
 
-static void tensors_of_other_modalities_are_passed_over() {
+/** A configuration with another key. */
+static std::string with(std::string config, std::string const &member) {
+    return config.insert(config.size() - 1, "," + member);
+}
+
+static std::string const image_k = "\"image\":{\"patch_side\":4,\"max_patches\":9}";
+static std::string const video_k =
+    "\"video\":{\"patch_side\":4,\"max_patches\":6,\"frames\":2,\"max_frames\":8,\"frame_rate\":2.5}";
+static std::string const audio_k = "\"audio\":{\"sample_rate\":16000,\"mel_bins\":80,\"frames_per_token\":4}";
+
+static void media_have_shapes_and_tensors() {
     checkpoint_t checkpoint;
-    checkpoint.add("embed.image", {64, 768});
-    checkpoint.add("embed.video", {64, 8});
+    checkpoint.add("embed.image", {64, 48});
+    checkpoint.add("embed.video", {64, 96});
     checkpoint.add("embed.audio", {64, 320});
-    checkpoint.config.insert(checkpoint.config.size() - 1, ",\"image\":{\"patch_side\":16,\"max_patches\":196}");
+    std::string const text_alone = checkpoint.config;
+    for (std::string const &member : {image_k, video_k, audio_k}) checkpoint.config = with(checkpoint.config, member);
     model_pointer_t model;
     CHECK_STATUS(load(checkpoint.file(), model), uform_success_k);
+    if (!model) return;
+    CHECK(model->config.image.max_patches == 9 && model->config.video.frame_rate == 2.5);
+    CHECK(!model->patch_embeddings[0] && holds(model->patch_embeddings[1], "embed.image", 64, 48, in_order));
+    CHECK(holds(model->patch_embeddings[2], "embed.video", 64, 96, in_order));
+    CHECK(holds(model->patch_embeddings[3], "embed.audio", 64, 320, in_order));
+    uform_model_description_t description;
+    uform_model_describe(model.get(), &description);
+    CHECK(description.modalities == 15 && description.trained_modalities == uform_text_k);
+    // A table of rows and columns as long as the longest grid, for an eighth of the head's numbers.
+    for (size_t position = 0; position != 9; ++position)
+        for (size_t pair = 0; pair != 4; ++pair) {
+            double const angle = double(position) * std::pow(10000.0, -double(pair) / 4);
+            CHECK(model->rotary_grid[position * 8 + pair] == float(std::cos(angle)));
+            CHECK(model->rotary_grid[position * 8 + 4 + pair] == float(std::sin(angle)));
+        }
+
+    checkpoint.config = with(text_alone, image_k);
+    refuses(checkpoint.file(), uform_config_mismatch_k, "`embed.audio`");
+    checkpoint_t without;
+    without.config = with(without.config, audio_k);
+    refuses(without.file(), uform_shape_mismatch_k, "`embed.audio` is missing");
+    without.add("embed.audio", {64, 321});
+    refuses(without.file(), uform_shape_mismatch_k, "`embed.audio` has the shape [64, 321], not [64, 320]");
+}
+
+static void media_are_refused_by_key() {
+    struct {
+        char const *member, *message;
+    } const wrong[] = {
+        {"\"image\":7", "`image`"},
+        {"\"image\":{}", "`image.patch_side` is missing"},
+        {"\"image\":{\"patch_side\":4}", "`image.max_patches` is missing"},
+        {"\"image\":{\"patch_side\":0,\"max_patches\":9}", "`image.patch_side` is 0"},
+        {"\"image\":{\"patch_side\":4,\"max_patches\":17}", "`image.max_patches` is above `context`"},
+        {"\"image\":{\"patch_side\":4,\"max_patches\":9,\"mean\":0}", "`image.mean` is no key"},
+        {"\"image\":{\"patch_side\":4,\"patch_side\":4,\"max_patches\":9}", "twice"},
+        {"\"video\":{\"patch_side\":4,\"max_patches\":6,\"frames\":2,\"max_frames\":8}",
+         "`video.frame_rate` is missing"},
+        {"\"video\":{\"patch_side\":4,\"max_patches\":6,\"frames\":2,\"max_frames\":8,\"frame_rate\":0}",
+         "`video.frame_rate` is not from"},
+        {"\"video\":{\"patch_side\":4,\"max_patches\":6,\"frames\":17,\"max_frames\":8,\"frame_rate\":1}",
+         "`video.frames` is 17"},
+        {"\"audio\":{\"sample_rate\":8000,\"mel_bins\":80,\"frames_per_token\":4}", "`audio.sample_rate` is 8000"},
+        {"\"audio\":{\"sample_rate\":16000,\"mel_bins\":128,\"frames_per_token\":4}", "`audio.mel_bins` is 128"},
+    };
+    for (auto const &[member, message] : wrong) {
+        checkpoint_t checkpoint;
+        checkpoint.config = with(checkpoint.config, member);
+        model_pointer_t model;
+        uform_status_t const status = load(checkpoint.file(), model);
+        CHECK(status == uform_config_mismatch_k || status == uform_malformed_k);
+        refuses(checkpoint.file(), status, message);
+    }
 }
 
 static void wrong_tensors_are_refused_by_name() {
@@ -482,7 +546,8 @@ int main(int argument_count, char **arguments) {
     RUN(rotary_positions_turn_half_of_the_pairs);
     RUN(a_model_describes_itself);
     RUN(heads_are_optional);
-    RUN(tensors_of_other_modalities_are_passed_over);
+    RUN(media_have_shapes_and_tensors);
+    RUN(media_are_refused_by_key);
     RUN(wrong_tensors_are_refused_by_name);
     RUN(other_files_are_refused);
     RUN(every_truncation_is_refused);
