@@ -244,7 +244,9 @@ def train(recipe: Recipe, budget: Budget, folder: Path, output: Path, initial: P
     trainee = Trainee(recipe)
     model = trainee.model
     if initial is not None:
-        model.load_state_dict(Oracle.from_checkpoint(initial).state_dict())
+        # Patches of other modalities may be there too, and are not trained.
+        state = Oracle.from_checkpoint(initial).state_dict()
+        model.load_state_dict({name: state[name] for name in model.state_dict()})
     # Lengths differ from group to group: one graph for all of them instead of one a length.
     crew = Crew(model, torch.compile(model, dynamic=True) if budget.compiled else model, budget.threads, autocast=True)
     extra = [parameter for name, parameter in trainee.named_parameters() if not name.startswith("model.")]
