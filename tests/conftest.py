@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import uform
+from tests.command_line import cli  # noqa: F401  A fixture.
 from tests.media_verbs import media, verb, videos  # noqa: F401  Fixtures.
 from tests.oracle import Audio, Configuration, Image, Oracle, Video
 

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uform
+from tests.command_line import Uform, peak_memory, refused, start
 from tests.oracle import Configuration, Oracle
 from uform.cli.commands import run
 from uform.cli.console import clip, readable
@@ -31,26 +31,6 @@ from uform.cli.npy import NpyFile
 from uform.cli.ranking import Best, dot_products, late_interaction
 
 CONTEXT = 48
-
-
-@dataclass
-class Result:
-    status: int
-    out: str
-    err: str
-
-    @property
-    def matches(self) -> list[tuple[str, str]]:
-        """(place, text) of each line that `search` printed, with single spaces."""
-        rows = [line.split(None, 2) for line in self.out.splitlines()]
-        return [(row[1], row[2] if len(row) > 2 else "") for row in rows]
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-Uform = Callable[..., Result]
 
 
 @pytest.fixture(scope="session")
@@ -80,40 +60,9 @@ def headless(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-@pytest.fixture
-def cli(checkpoint: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Uform:
-    """Runs a command in this process, on the tiny model unless the arguments name one."""
-
-    def call(*arguments: str | Path, stdin: bytes = b"") -> Result:
-        words = list(map(str, arguments))
-        if words[:1] in (["search"], ["encode"], ["choose"]) and "--checkpoint" not in words:
-            words += ["--checkpoint", checkpoint]
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = run(words)
-        out, err = capsysbinary.readouterr()
-        return Result(status, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape"))
-
-    return call
-
-
-def start(arguments: Sequence[str | bytes], **options: Any) -> subprocess.Popen[bytes]:
-    """A process of its own."""
-    return subprocess.Popen([sys.executable, "-m", "uform", *arguments], **options)
-
-
 def embedded(checkpoint: str, texts: Sequence[bytes | str]) -> np.ndarray[Any, Any]:
     arena = uform.Arena()
     return np.array(uform.Model.load_ram(checkpoint).text_encode(texts, arena).embeddings)
-
-
-def refused(result: Result, status: int, *words: str) -> None:
-    """The exit status, and one line on stderr that has the words, with nothing on stdout."""
-    assert result.status == status
-    assert result.out == ""
-    assert result.err.count("\n") == 1
-    assert "Traceback" not in result.err
-    for word in words:
-        assert word in result.err
 
 
 TEXTS = ["gimp - edits photographs", "nano - small text editor", "rsync - copies files", "vim - improved vi"]
@@ -140,7 +89,7 @@ def test_search_ranks_by_cosine(cli: Uform, checkpoint: str, notes: Path) -> Non
 
 def test_search_prints_json(cli: Uform, notes: Path) -> None:
     first, second = cli("search", "vim", notes, "--json", "--top", "2").records
-    assert first.keys() == {"query", "rank", "score", "similarity", "path", "line", "text"}
+    assert first.keys() == {"query", "rank", "score", "similarity", "path", "line", "kind", "text"}
     assert (first["query"], first["rank"], second["rank"], first["path"]) == ("vim", 1, 2, str(notes))
     assert first["score"] >= second["score"]
 
@@ -322,7 +271,7 @@ def test_search_refusals(cli: Uform, notes: Path, headless: str, monkeypatch: py
     refused(cli("search", "--queries", missing, notes), 1, str(missing))
     refused(cli("search", "x", "--top", "0", notes), 2, "--top")
     refused(cli("search", "x", "--nothing", notes), 2, "--nothing")
-    refused(cli("search", "x", stdin=b"\n \n"), 1, "no text")
+    refused(cli("search", "x", stdin=b"\n \n"), 1, "nothing to search")
     refused(cli("search", "x", notes, "--checkpoint", missing), 1, str(missing))
     refused(cli("search", "x", notes, "--checkpoint", notes), 1, str(notes))
     refused(cli("search", "x", notes, "--checkpoint", headless, "--rerank", "2"), 1, "token head")
@@ -612,18 +561,6 @@ def test_a_bar_shows_when_asked_for(checkpoint: str, notes: Path) -> None:
         assert (b"100%" in err) == shown
 
 
-def peak_memory(arguments: Sequence[str], feed: Callable[[io.BufferedWriter], None]) -> int:
-    """Bytes that a process took at the most, while it was fed through a pipe."""
-    process = start(arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    assert isinstance(process.stdin, io.BufferedWriter)
-    feed(process.stdin)
-    process.stdin.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 @pytest.mark.parametrize("shape", ["many lines", "long lines", "no line ends"])
 @pytest.mark.parametrize("command", ["search", "encode"])
 def test_memory_does_not_grow_with_the_corpus(checkpoint: str, tmp_path: Path, command: str, shape: str) -> None:
@@ -649,13 +586,13 @@ def test_memory_does_not_grow_with_the_corpus(checkpoint: str, tmp_path: Path, c
 def test_best_is_a_stable_sort(scores: list[int], count: int, batch: int, distinct: bool) -> None:
     items = [Item("file", line, b"%d" % score) for line, score in enumerate(scores, 1)]
     best = Best(count, distinct)
-    for start in range(0, len(items), batch):
-        best.add(items[start : start + batch], np.array(scores[start : start + batch], np.float64))
+    for begin in range(0, len(items), batch):
+        best.add(items[begin : begin + batch], np.array(scores[begin : begin + batch], np.float64))
     order = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
     if distinct:
         order = [index for index in order if index == scores.index(scores[index])]
     assert [match.item.line for match in best.ranked()] == [index + 1 for index in order[:count]]
-    assert len(best._texts) <= count
+    assert len(best._contents) <= count
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 2**32 - 1))

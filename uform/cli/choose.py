@@ -56,7 +56,7 @@ def choose(settings: Settings, texts: tuple[str, ...], choices: bytes, group: in
     for items, probabilities in encoder.choose(_items(texts, encoder.limit), choices, group, totals):
         for item, row in zip(items, probabilities, strict=True):
             click.echo(_answer(item, choices, [float(probability) for probability in row], as_json))
-    totals.report(encoder.context - 1)
+    totals.report(encoder.context - 1, encoder.description.trained_modalities)
 
 
 def _items(texts: Sequence[str], limit: int) -> Iterator[Item]:

@@ -21,7 +21,7 @@ BROKEN_PIPE = 128 + signal.SIGPIPE
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(uform.__version__, prog_name="uform", message="%(prog)s %(version)s")
 def group() -> None:
-    """Encodes texts with a UForm checkpoint: searches, writes embeddings, scores choices.
+    """Encodes texts, pictures, videos and recordings: searches, writes embeddings, scores choices.
 
     Exit status: 0, 1 for a failure, 2 for wrong usage.
     """

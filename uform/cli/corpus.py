@@ -1,7 +1,7 @@
-"""The texts of a corpus, one after another, in memory that does not grow with it.
+"""The items of a corpus, one after another, in memory that does not grow with it.
 
-A corpus is files, folders and standard input. How a file's bytes become texts is a reader's business: see
-`lines`, `paragraphs` and `whole` here, and the JSON reader of the command `encode`.
+A corpus is files, folders and standard input. A media file is one item. How the bytes of other files become texts is a
+reader's business: see `lines`, `paragraphs` and `whole` here, and the JSON reader of the command `encode`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
+from uform import Modality
 from uform.cli.console import Failure, Tally
+from uform.cli.sniff import NOUNS, sniff, sniff_tracks
 
 STANDARD_INPUT = "-"
 BLOCK = 1 << 16
@@ -33,15 +35,22 @@ Reader = Callable[[BinaryIO], Iterator[tuple[int, bytes]]]
 
 @dataclass(frozen=True)
 class Item:
-    """A text and where it is from."""
+    """A text or a media file, and where it is from."""
 
     path: str
     line: int
     data: bytes
+    kind: Modality = Modality.TEXT
+    fault: str = ""
+    """Why it could not be decoded."""
 
     @property
     def place(self) -> str:
         return f"{self.path}:{self.line}" if self.line else self.path
+
+    def light(self) -> Item:
+        """Without the bytes of a file, which can be read again: see `Corpus.read_again`."""
+        return self if self.kind == Modality.TEXT or self.path == STANDARD_INPUT else replace(self, data=b"")
 
 
 class BadRecord(Exception):
@@ -117,10 +126,11 @@ class _Counted(io.RawIOBase):
 
 
 class Corpus:
-    """Iterates over the texts of files, of folders with all below them, in order of their names, and of `-`.
+    """Iterates over the items of files, of folders with all below them, in order of their names, and of `-`.
 
-    Hidden files and symbolic links inside of folders are left out. `strict` makes a failure of a file that cannot be
-    read or that holds NUL bytes; otherwise such a file is counted in `unreadable` or `binary` and left out.
+    `media` are the kinds of media files that are items; None: every file is texts. Hidden files and symbolic links
+    inside of folders are left out. `strict` makes a failure of a file that cannot be read, that holds NUL bytes, or of
+    a kind that is not in `media`; otherwise such a file is counted in `unreadable`, `binary` or `untaken` and left out.
     """
 
     def __init__(
@@ -131,14 +141,17 @@ class Corpus:
         binary: bool = False,
         hidden: bool = False,
         strict: bool = False,
+        media: Modality | None = None,
     ) -> None:
         self.unreadable = Tally()
         self.binary = Tally()
+        self.untaken = Tally()
         self._paths = paths
         self._reader_of = reader_of
         self._binary_too = binary
         self._hidden_too = hidden
         self._strict = strict
+        self._media = media
         self._finished = 0
         self._current: _Counted | None = None
         for path in paths:
@@ -167,11 +180,20 @@ class Corpus:
         for path in self._files(self._skip):
             try:
                 with self._open(path) as stream:
-                    yield from self._texts(path, stream)
+                    yield from self._items(path, stream)
             except BadRecord as error:
                 raise Failure(f"{path}:{error.line}: {error}") from None
             except UNREADABLE as error:
                 self._skip(path, error)
+            except MemoryError:
+                self._skip(path, MemoryError("it does not fit in memory"))
+
+    def read_again(self, item: Item) -> Item:
+        """The item with its bytes."""
+        if item.kind == Modality.TEXT or item.data:
+            return item
+        with self._open(item.path) as stream:
+            return replace(item, data=stream.read())
 
     def _files(self, skip: Callable[[str, Exception], None]) -> Iterator[str]:
         for path in self._paths:
@@ -205,8 +227,19 @@ class Corpus:
                 self._finished += max(length, self._current.count)
                 self._current = None
 
-    def _texts(self, path: str, stream: io.BufferedReader) -> Iterator[Item]:
+    def _items(self, path: str, stream: io.BufferedReader) -> Iterator[Item]:
         start = stream.peek(BLOCK)
+        kind = Modality.TEXT if self._media is None else sniff(start)
+        if kind != Modality.TEXT and (self._takes(kind) or not self._binary_too):
+            data = stream.read() if self._takes(kind) else start
+            kind = sniff_tracks(kind, data)
+            if self._takes(kind):
+                yield Item(path, 0, data, kind)
+            elif self._strict:
+                raise Failure(f"{path}: is a {NOUNS[kind]}, and the model takes none")
+            else:
+                self.untaken.add(path)
+            return
         if b"\0" in start and not self._binary_too:
             if self._strict:
                 raise Failure(f"{path}: holds NUL bytes; --binary takes it all the same")
@@ -216,6 +249,9 @@ class Corpus:
             stream.read(len(BYTE_ORDER_MARK))
         for line, data in self._reader_of(path)(stream):
             yield Item(path, line, data)
+
+    def _takes(self, kind: Modality) -> bool:
+        return self._media is not None and kind in self._media
 
     def _skip(self, path: str, error: Exception) -> None:
         reason = getattr(error, "strerror", None) or str(error)

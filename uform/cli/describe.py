@@ -23,7 +23,10 @@ def describe(checkpoint: str | None, quantization: str, cpu_class: str | None, a
     description = model.describe()
     record: dict[str, object] = {"checkpoint": path}
     for name, value in description._asdict().items():
-        record[name] = value.name if isinstance(value, enum.Enum) else value
+        if isinstance(value, uform.Modality):
+            record[name] = [modality.name for modality in uform.Modality if modality in value]
+        else:
+            record[name] = value.name if isinstance(value, enum.Enum) else value
     if as_json:
         click.echo(json_line(record))
         return
@@ -33,8 +36,10 @@ def describe(checkpoint: str | None, quantization: str, cpu_class: str | None, a
 
 
 def _shown(value: object) -> str:
-    if value is None:
+    if value is None or value == []:
         return "-"
+    if isinstance(value, list):
+        return ", ".join(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -17,13 +17,14 @@ from uform.cli.console import Failure, bar, json_line, note, plural
 from uform.cli.corpus import COMPRESSIONS, STANDARD_INPUT, UNITS, BadRecord, Corpus, Reader, numbered_lines
 from uform.cli.encoding import SURFACES, Encoder, Totals
 from uform.cli.npy import NpyFile, Replacement
-from uform.cli.settings import Settings, progress_option, with_settings
+from uform.cli.settings import Settings, progress_option, skip_malformed_option, with_settings
+from uform.cli.sniff import kind_name
 
 JSON_LINES = (".jsonl", ".ndjson")
 LONGEST_RECORD = 1 << 26
 
 
-@click.command(short_help="Write the embeddings of texts to a .npy file.")
+@click.command(short_help="Write the embeddings of texts and media files to a .npy file.")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="The .npy file to write.")
 @click.option(
@@ -36,14 +37,14 @@ LONGEST_RECORD = 1 << 26
     type=click.Choice(list(UNITS)),
     default="line",
     show_default=True,
-    help="What gets a row, in files that are not JSON lines.",
+    help="What gets a row, in files of text that are not JSON lines.",
 )
 @click.option(
     "--surface",
     type=click.Choice(list(SURFACES)),
     default="embeddings",
     show_default=True,
-    help="A row for each text, or the rows of each text's tokens with their offsets in a file of their own.",
+    help="A row for each item, or the rows of each item's tokens with their offsets in a file of their own.",
 )
 @click.option(
     "--scalar",
@@ -55,6 +56,7 @@ LONGEST_RECORD = 1 << 26
 @click.option("--places", metavar="FILE", help="Also write where each row is from, as JSON lines.")
 @click.option("--binary", is_flag=True, help="Read files with NUL bytes, too.")
 @click.option("--hidden", is_flag=True, help="Read what is hidden in folders, too.")
+@skip_malformed_option
 @progress_option
 @with_settings
 def encode(
@@ -68,15 +70,19 @@ def encode(
     places: str | None,
     binary: bool,
     hidden: bool,
+    skip_malformed: bool,
     progress: bool | None,
 ) -> None:
     """Encodes the lines or JSON lines of files, of folders, and of stdin ('-') into a .npy file.
 
-    Row i is text i: blank lines have rows too, of zeros. Files named .gz, .bz2 or .xz are read decompressed. A corpus
-    may be larger than memory. The output appears once it is whole; a failure leaves what was there before.
+    A picture (JPEG, PNG, WebP), a video (MP4, WebM) or a recording (WAV, FLAC, MP3, Opus) is an item as a whole, told
+    by its bytes. Row i is item i: blank lines have rows too, of zeros, and so have files that --skip-malformed skips.
+    Files named .gz, .bz2 or .xz are read decompressed. A corpus may be larger than memory. The output appears once it
+    is whole; a failure leaves what was there before.
 
     \b
       uform encode corpus.txt --output corpus.npy
+      uform encode photos/ --skip-malformed --places photos.jsonl --output photos.npy
       uform encode reviews.jsonl.gz --field body --scalar bf16 --output reviews.npy
       uform encode --surface token_vectors notes.txt --output notes.npy   # and notes.offsets.npy
     """
@@ -86,7 +92,7 @@ def encode(
     offsets_path = os.path.splitext(output)[0] + ".offsets.npy" if surface != "embeddings" else None
     _check_outputs([path for path in (output, offsets_path, places) if path is not None], sources)
 
-    encoder = Encoder(settings)
+    encoder = Encoder(settings, skip_malformed)
     kind = uform.Scalar[scalar.upper()]
     columns, element = encoder.shape(surface, kind)
 
@@ -98,7 +104,7 @@ def encode(
             return records(field if field is not None else "text", encoder.limit)
         return UNITS[unit](encoder.limit)
 
-    corpus = Corpus(sources, reader_of, binary=binary, hidden=hidden, strict=True)
+    corpus = Corpus(sources, reader_of, binary=binary, hidden=hidden, strict=True, media=encoder.media)
     totals = Totals()
     with ExitStack() as files:
         shown = files.enter_context(bar(progress, corpus.size))
@@ -113,13 +119,14 @@ def encode(
             rows.append(encoded.rows)
             if origins:
                 for item in items:
-                    origins.write(json_line({"path": item.path, "line": item.line or None}) + b"\n")
+                    place = {"path": item.path, "line": item.line or None, "kind": kind_name(item.kind)}
+                    origins.write(json_line({**place, "malformed": item.fault or None}) + b"\n")
             shown.update(corpus.consumed - shown.n)
-    totals.report(encoder.context)
+    totals.report(encoder.context, encoder.description.trained_modalities)
     note(f"{output}: {plural(rows.rows, 'row')} of {columns} {element}, {plural(totals.tokens, 'token')}")
     if offsets:
         note(
-            f"{offsets.path}: {plural(totals.items, 'text')}, whose rows are those from offsets[i] up to offsets[i + 1]"
+            f"{offsets.path}: {plural(totals.items, 'item')}, whose rows are those from offsets[i] up to offsets[i + 1]"
         )
 
 

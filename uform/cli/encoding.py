@@ -1,22 +1,29 @@
-"""Streams of texts through the model: one batch is computed while the next one is read."""
+"""Streams of items through the model: one batch is computed while the next one is read."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import uform
-from uform.cli.console import note, plural
+from uform import Modality
+from uform.cli.console import Failure, note, plural
 from uform.cli.corpus import Item
 from uform.cli.settings import Settings
+from uform.cli.sniff import NOUNS
 
 TOKENS_PER_THREAD = 1 << 13
 MOST_TOKENS = 1 << 17
 """Of a batch: enough to keep every thread at work, few enough for a state of each to fit in memory."""
+MEDIA_TOKENS = {Modality.IMAGE: 1 << 8, Modality.VIDEO: 1 << 10, Modality.AUDIO: 1 << 10}
+"""What a batch counts a file as, before it is decoded."""
+MOST_BYTES = 1 << 26
+"""Of the files of a batch; a larger one is a batch of its own."""
 
 SURFACES = {
     "embeddings": uform.Outputs.EMBEDDINGS,
@@ -37,37 +44,90 @@ class Surface(NamedTuple):
         return np.asarray(self.rows[span])
 
 
+Stats = uform.TextEncodeStats | uform.ImageEncodeStats | uform.VideoEncodeStats | uform.AudioEncodeStats
+
+
 @dataclass
 class Totals:
     """What calls did, added up."""
 
-    items: int = 0
     tokens: int = 0
-    truncated: int = 0
+    counts: Counter[Modality] = field(default_factory=Counter)
+    """Items of each kind."""
+    truncated: Counter[Modality] = field(default_factory=Counter)
+    skipped: int = 0
 
-    def report(self, context: int) -> None:
-        """Says on stderr that texts were truncated, if any were."""
-        if self.truncated:
-            note(
-                f"{self.truncated:,} of {plural(self.items, 'text')} cut at {context:,} bytes, all that the model reads"
-            )
+    @property
+    def items(self) -> int:
+        return sum(self.counts.values())
 
-    def add(self, items: int, stats: uform.TextEncodeStats) -> None:
-        self.items += items
+    def add(self, kind: Modality, items: int, stats: Stats) -> None:
+        self.counts[kind] += items
+        self.truncated[kind] += stats.truncated_items
         self.tokens += stats.encoded_tokens
-        self.truncated += stats.truncated_items
+
+    def report(self, context: int, trained: Modality) -> None:
+        """Says on stderr what was truncated and skipped, and which results mean nothing."""
+        for kind, truncated in self.truncated.items():
+            where = f"at {context:,} bytes, all that" if kind == Modality.TEXT else "where"
+            if truncated:
+                stop = "the model reads" if kind == Modality.TEXT else "the model stops reading"
+                note(f"{truncated:,} of {plural(self.counts[kind], NOUNS[kind])} cut {where} {stop}")
+        if self.skipped:
+            note(f"{plural(self.skipped, 'file')} skipped, for they cannot be decoded")
+        if untrained := [f"{NOUNS[kind]}s" for kind in Modality if self.counts[kind] and kind not in trained]:
+            note(f"results for {' and '.join(untrained)} mean nothing yet: the model was not trained on them")
+
+
+class _Batch:
+    """Items of any kinds, and what their calls put out so far. Each part is the places of the items of a kind."""
+
+    def __init__(self, items: list[Item]) -> None:
+        self.items = items
+        self.parts: dict[Modality, list[int]] = {}
+        for index, item in enumerate(items):
+            self.parts.setdefault(item.kind, []).append(index)
+        self._surfaces: dict[Modality, Surface] = {}
+
+    def put(self, kind: Modality, surface: Surface) -> bool:
+        """Whether it was the last part that was missing."""
+        self._surfaces[kind] = surface
+        return len(self._surfaces) == len(self.parts)
+
+    def surface(self) -> Surface:
+        """Of all items, in their order."""
+        if len(self.parts) == 1:
+            return next(iter(self._surfaces.values()))
+        places = ((kind, place) for kind, part in self.parts.items() for place in enumerate(part))
+        ordered = sorted((index, kind, place) for kind, (place, index) in places)
+        rows = [np.atleast_2d(self._surfaces[kind].of(place)) for _, kind, place in ordered]
+        joined = np.concatenate(rows)
+        if all(surface.offsets is None for surface in self._surfaces.values()):
+            return Surface(joined, None)
+        return Surface(joined, np.cumsum([0, *map(len, rows)], dtype=np.uint64))
+
+
+class _Call(NamedTuple):
+    """A part of a batch that is computed."""
+
+    batch: _Batch
+    kind: Modality
+    stats: Stats
+    deferred: uform.Deferred[uform.EncodedBatch]
 
 
 class Encoder:
     """A model on an executor. The constructor loads it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, skip_malformed: bool = False) -> None:
         self._model, self._executor = settings.load()
         self._arena = uform.Arena(self._executor)
         self._items = settings.batch
+        self._skip_malformed = skip_malformed
         self._tokens = min(self._executor.threads * TOKENS_PER_THREAD, MOST_TOKENS)
         self.description = self._model.describe()
         self.context = self.description.context
+        self.media = self.description.modalities & ~Modality.TEXT
         self.limit = max(self.context + 1, 1 << 16)
         """Bytes of a text that are worth keeping: more than `context`, so that truncation shows."""
 
@@ -82,19 +142,58 @@ class Encoder:
         self, items: Iterable[Item], surface: str, scalar: uform.Scalar, totals: Totals
     ) -> Iterator[tuple[list[Item], Surface]]:
         """Batches of items, each with its surface. While a batch is computed, the next one is read."""
+        running: _Call | None = None
+        for items_of_batch in self._batches(items):
+            batch = _Batch(items_of_batch)
+            for kind in batch.parts:
+                finished = self._finished(running, surface, totals) if running else None
+                running = self._submitted(batch, kind, surface, scalar)
+                if finished:
+                    yield finished
+        if running and (finished := self._finished(running, surface, totals)):
+            yield finished
+
+    def _submitted(self, batch: _Batch, kind: Modality, surface: str, scalar: uform.Scalar) -> _Call:
         receiver = self._model.deferred(self._executor)
-        running: tuple[list[Item], uform.TextEncodeStats, uform.Deferred[uform.EncodedBatch]] | None = None
-        for batch in self._batches(items):
-            finished = _finished(*running, surface, totals) if running else None
-            stats = uform.TextEncodeStats()
-            texts = [item.data for item in batch]
-            outputs = SURFACES[surface]
-            call = receiver.text_encode(texts, self._arena, outputs=outputs, outputs_scalar=scalar, stats=stats)
-            running = batch, stats, call
-            if finished:
-                yield finished
-        if running:
-            yield _finished(*running, surface, totals)
+        outputs = SURFACES[surface]
+        data = [batch.items[index].data for index in batch.parts[kind]]
+        if kind == Modality.TEXT:
+            text_stats = uform.TextEncodeStats()
+            call = receiver.text_encode(data, self._arena, outputs=outputs, outputs_scalar=scalar, stats=text_stats)
+            return _Call(batch, kind, text_stats, call)
+        # A single file, which may be large, is lent without a copy.
+        files: Any = data if len(data) > 1 else (data[0], np.array([0, len(data[0])], np.uint64))
+        stats: Any
+        encode: Any
+        if kind == Modality.IMAGE:
+            stats, encode = uform.ImageEncodeStats(), receiver.image_encode
+        elif kind == Modality.VIDEO:
+            stats, encode = uform.VideoEncodeStats(), receiver.video_encode
+        else:
+            stats, encode = uform.AudioEncodeStats(), receiver.audio_encode
+        # Skipped in any case: the reason then comes apart from the item's number in the call, which users do not know.
+        call = encode(files, self._arena, outputs=outputs, outputs_scalar=scalar, skip_malformed=True, stats=stats)
+        return _Call(batch, kind, stats, call)
+
+    def _finished(self, call: _Call, surface: str, totals: Totals) -> tuple[list[Item], Surface] | None:
+        """The batch, where the call was its last one."""
+        batch, kind, stats, deferred = call
+        copied = _copied(deferred.wait(), surface)
+        part = batch.parts[kind]
+        totals.add(kind, len(part), stats)
+        if not isinstance(stats, uform.TextEncodeStats):
+            for malformed in stats.malformed:
+                index = part[malformed.item]
+                self._refuse(batch.items[index], malformed.message)
+                batch.items[index] = replace(batch.items[index], fault=malformed.message)
+                totals.skipped += 1
+        return (batch.items, batch.surface()) if batch.put(kind, copied) else None
+
+    def _refuse(self, item: Item, reason: str) -> None:
+        """Ends the command, or says that the item is skipped."""
+        if not self._skip_malformed:
+            raise Failure(f"{item.place}: {reason}")
+        note(f"skipped {item.place}: {reason}")
 
     def choose(
         self, items: Iterable[Item], choices: bytes, group: int, totals: Totals
@@ -106,32 +205,24 @@ class Encoder:
             texts, groups = [item.data for item in batch], [group] * len(batch)
             legal = [choices] * len(batch)
             probabilities = receiver.text_choose(texts, legal, self._arena, temperature_groups=groups, stats=stats)
-            totals.add(len(batch), stats)
+            totals.add(Modality.TEXT, len(batch), stats)
             yield batch, np.array(probabilities).reshape(len(batch), len(choices))
 
     def _batches(self, items: Iterable[Item]) -> Iterator[list[Item]]:
         batch: list[Item] = []
-        tokens = 0
+        tokens = size = 0
         for item in items:
-            batch.append(item)
-            tokens += min(len(item.data), self.context)
-            if len(batch) >= self._items or tokens >= self._tokens:
+            if size and item.kind != Modality.TEXT and size + len(item.data) > MOST_BYTES:
                 yield batch
-                batch, tokens = [], 0
+                batch, tokens, size = [], 0, 0
+            batch.append(item)
+            tokens += min(MEDIA_TOKENS.get(item.kind, len(item.data)), self.context)
+            size += len(item.data) if item.kind != Modality.TEXT else 0
+            if len(batch) >= self._items or tokens >= self._tokens or size >= MOST_BYTES:
+                yield batch
+                batch, tokens, size = [], 0, 0
         if batch:
             yield batch
-
-
-def _finished(
-    batch: list[Item],
-    stats: uform.TextEncodeStats,
-    call: uform.Deferred[uform.EncodedBatch],
-    surface: str,
-    totals: Totals,
-) -> tuple[list[Item], Surface]:
-    copied = _copied(call.wait(), surface)
-    totals.add(len(batch), stats)
-    return batch, copied
 
 
 def _copied(encoded: uform.EncodedBatch, surface: str) -> Surface:

@@ -1,7 +1,8 @@
-"""The best of a stream of scored texts, and late interaction over them."""
+"""The best of a stream of scored items, and late interaction over them."""
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,27 +10,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from uform import Modality
 from uform.cli.corpus import Item
 
 
 class Match(NamedTuple):
-    """Matches compare by score; of equal ones, the text that came first is the better."""
+    """Matches compare by score; of equal ones, the item that came first is the better."""
 
     score: float
     age: int
-    """Minus the number of texts that came before it."""
+    """Minus the number of items that came before it."""
     item: Item
     similarity: float
     """Cosine of the pooled embeddings."""
+    contents: bytes = b""
+    """What equal items have in common: the text, or a digest of the file."""
 
 
 class Best:
-    """Keeps the `count` best matches of a stream of any length. `distinct` keeps only the first of equal texts."""
+    """Keeps the `count` best matches of a stream of any length. `distinct` keeps only the first of equal items."""
 
     def __init__(self, count: int, distinct: bool = False) -> None:
         self._count = count
         self._distinct = distinct
-        self._texts: set[bytes] = set()
+        self._contents: set[bytes] = set()
         self._heap: list[Match] = []
         self._seen = 0
 
@@ -37,21 +41,26 @@ class Best:
         """Takes a batch and the score of each of its items."""
         least = self._heap[0].score if len(self._heap) == self._count else -np.inf
         for index in map(int, np.flatnonzero(scores > least)):
-            score = float(scores[index])
-            match = Match(score, -(self._seen + index), items[index], score)
+            score, item = float(scores[index]), items[index]
+            contents = _contents(item) if self._distinct else b""
             if self._distinct:
-                # Equal texts have equal scores, so that one which was dropped is not good enough when it comes again.
-                if match.item.data in self._texts:
+                # Equal items have equal scores, so that one which was dropped is not good enough when it comes again.
+                if contents in self._contents:
                     continue
-                self._texts.add(match.item.data)
+                self._contents.add(contents)
+            match = Match(score, -(self._seen + index), item.light(), score, contents)
             if len(self._heap) < self._count:
                 heapq.heappush(self._heap, match)
             else:
-                self._texts.discard(heapq.heappushpop(self._heap, match).item.data)
+                self._contents.discard(heapq.heappushpop(self._heap, match).contents)
         self._seen += len(items)
 
     def ranked(self) -> list[Match]:
         return sorted(self._heap, reverse=True)
+
+
+def _contents(item: Item) -> bytes:
+    return item.data if item.kind == Modality.TEXT else hashlib.sha256(item.data).digest()
 
 
 def dot_products(rows: NDArray[Any], query: NDArray[Any]) -> NDArray[np.float64]:

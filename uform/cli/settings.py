@@ -45,7 +45,12 @@ batch_option = click.option(
     default=1024,
     show_default=True,
     metavar="N",
-    help="Texts encoded at a time, at the most. Changes speed and memory, never the results.",
+    help="Items encoded at a time, at the most. Changes speed and memory, never the results.",
+)
+skip_malformed_option = click.option(
+    "--skip-malformed",
+    is_flag=True,
+    help="Go on after media files that cannot be decoded, and list them on stderr; else the first one ends it.",
 )
 progress_option = click.option(
     "--progress/--no-progress", default=None, help="Show a bar on stderr.  [default: on a terminal]"
