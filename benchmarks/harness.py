@@ -7,12 +7,12 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from tests.oracle import Configuration, Oracle
+from tests.oracle import Audio, Configuration, Image, Oracle, Video
 
 THREADS = 2
 REST = 0.25
@@ -27,6 +27,11 @@ MODELS = {
         depth=12, hidden=512, head_dimension=64, width=1408, dimensions=512, context=4096, token_width=64
     ),
 }
+MODELS["tiny-media"] = replace(MODELS["tiny"], image=Image(), video=Video(), audio=Audio())
+MODELS["front-end"] = replace(
+    MODELS["tiny-media"], depth=1, hidden=32, head_dimension=32, width=64, dimensions=8, token_width=0, local_window=16
+)
+"""Next to no network: for what comes before it."""
 
 
 def checkpoint(name: str) -> Path:
