@@ -6,6 +6,9 @@ import gzip
 import io
 import json
 import os
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,7 @@ from PIL import Image
 
 import uform
 from tests.clip_files import ffmpeg
-from tests.command_line import Uform, peak_memory, refused
+from tests.command_line import Uform, peak_memory, refused, start
 from tests.media_files import photo, png, saved
 from tests.media_verbs import speech, wav
 from uform.cli.sniff import sniff, sniff_tracks
@@ -293,3 +296,21 @@ def test_memory_does_not_grow_with_the_files(checkpoint: str, tmp_path: Path) ->
         peaks.append(peak_memory(arguments, lambda stream: None))
         assert len(np.load(tmp_path / "out.npy")) == count
     assert peaks[1] - peaks[0] < 96 << 20
+
+
+def test_interruptions_are_quiet_and_leave_no_file(checkpoint: str, library: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "files", tmp_path / "out"
+    folder.mkdir()
+    output.mkdir()
+    for number in range(3000):
+        os.link(library / "d", folder / f"{number:04}")
+    arguments = ["encode", str(folder), "-o", str(output / "rows.npy"), "--checkpoint", checkpoint, "--batch", "50"]
+    with start(arguments, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        deadline = time.monotonic() + 60
+        while not os.listdir(output) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + signal.SIGINT
+    assert os.listdir(output) == []

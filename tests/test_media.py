@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 import uform
@@ -191,6 +194,58 @@ def test_batches_and_threads_do_not_matter(media: uform.Model, verb: Verb) -> No
                 found = [encoded.states[place], encoded.token_vectors[place]]
                 row = np.array(encoded.embeddings)[place : place + 1]
                 assert_same((row, *map(np.array, found)), alone[item])
+
+
+@every_verb
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_batch_has_the_same_bits(media: uform.Model, verb: Verb, data: st.DataObject) -> None:
+    """Whatever is in it, on any number of threads, by any receiver."""
+    order = data.draw(st.lists(st.integers(0, len(verb.items) - 1), min_size=1, max_size=12))
+    arena = uform.Arena()
+    with uform.Executor.for_ram(data.draw(st.integers(1, 4))) as executor:
+        receiver = data.draw(st.sampled_from([media, media.on(executor), media.deferred(executor)]))
+        encoded = verb.on(receiver, [verb.items[item] for item in order], arena, outputs=ALL)
+        if isinstance(encoded, uform.Deferred):
+            encoded = encoded.wait()
+    alone = uform.Arena()
+    for place, item in enumerate(order):
+        expected = verb.on(media, [verb.items[item]], alone, outputs=ALL)
+        assert np.array(encoded.embeddings)[place].tobytes() == np.array(expected.embeddings)[0].tobytes()
+        assert np.array(encoded.states[place]).tobytes() == np.array(expected.states).tobytes()
+        assert np.array(encoded.token_vectors[place]).tobytes() == np.array(expected.token_vectors).tobytes()
+
+
+@every_verb
+def test_calls_at_once(media: uform.Model, verb: Verb) -> None:
+    """On executors of their own and on threads of the caller's: with the bits that they have alone, without the GIL."""
+    expected = copied(verb.on(media, verb.items, outputs=ALL))
+    found: list[tuple[np.ndarray, ...]] = []
+
+    def call(threads: int) -> None:
+        with uform.Executor.for_ram(threads) as executor:
+            for receiver in (media.on(executor), media):
+                found.append(copied(verb.on(receiver, verb.items, outputs=ALL)))
+
+    callers = [threading.Thread(target=call, args=(threads,)) for threads in (1, 2, 1, 2)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 8
+    for surfaces in found:
+        assert_same(surfaces, expected)
+
+
+@every_verb
+def test_the_interpreter_runs_meanwhile(media: uform.Model, executor: uform.Executor, gate: Gate, verb: Verb) -> None:
+    """A blocking call leaves the interpreter to the thread that lets it go on."""
+    caller = threading.Thread(target=lambda: verb.on(media.on(executor), verb.items, progress=gate))
+    caller.start()
+    gate.await_entry()
+    gate.open()
+    caller.join(60)
+    assert not caller.is_alive()
 
 
 @every_verb

@@ -76,7 +76,8 @@ class Totals:
         if self.skipped:
             note(f"{plural(self.skipped, 'file')} skipped, for they cannot be decoded")
         if untrained := [f"{NOUNS[kind]}s" for kind in Modality if self.counts[kind] and kind not in trained]:
-            note(f"results for {' and '.join(untrained)} mean nothing yet: the model was not trained on them")
+            names = " and ".join(filter(None, (", ".join(untrained[:-1]), untrained[-1])))
+            note(f"results for {names} mean nothing yet: the model was not trained on them")
 
 
 class _Batch:
