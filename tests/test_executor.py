@@ -8,7 +8,9 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +67,24 @@ def test_threads_are_exactly_as_asked(model: uform.Model, threads: int) -> None:
     assert threads_of_process() == before + threads
     executor.close()
     assert threads_of_process() == before
+
+
+def test_helpers_get_their_cores_back(model: uform.Model, executor: uform.Executor) -> None:
+    """They are kept off the caller's core while a call may come, and sleep with all that they were allowed."""
+
+    def helpers() -> list[int]:
+        tasks = [int(task) for task in os.listdir("/proc/self/task")]
+        return [task for task in tasks if Path(f"/proc/self/task/{task}/comm").read_text().startswith("uform-")]
+
+    arena = uform.Arena()
+    for _ in range(20):
+        time.sleep(0.002)
+        model.on(executor).text_encode(TEXTS, arena)
+    deadline = time.monotonic() + 30
+    while any(os.sched_getaffinity(helper) != os.sched_getaffinity(0) for helper in helpers()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert helpers()
 
 
 def test_threads_by_default() -> None:

@@ -5,6 +5,11 @@
 #include <cstdio>
 #include <new>
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "floating_point.h"
 #include "process.h"
 
@@ -37,21 +42,22 @@ class signals_blocked_t {
     sigset_t saved_;
 };
 
-/**
- *  Moves this thread to another core, where it stays until the system finds it a better one. A thread that is woken for
- *  a fraction of a millisecond starts on its waker's core where the others are busy, be it with work of the least
- *  priority, and is done before the system would balance them.
- */
-void leave_core([[maybe_unused]] int core) noexcept {
+/** Lets a thread run on those cores; 0 is the calling one. */
+bool set_cores([[maybe_unused]] int thread, [[maybe_unused]] core_set_t const &cores) noexcept {
 #if defined(__linux__)
-    core_set_t const allowed = affinity();
-    core_set_t others = allowed;
-    others.erase(size_t(core));
-    if (!others.count()) return;
-    // Fails where the set of allowed cores has just changed: then the system has moved the thread itself.
-    if (sched_setaffinity(0, sizeof(others.words), reinterpret_cast<cpu_set_t const *>(others.words)) == 0)
-        sched_setaffinity(0, sizeof(allowed.words), reinterpret_cast<cpu_set_t const *>(allowed.words));
+    return sched_setaffinity(thread, sizeof(cores.words), reinterpret_cast<cpu_set_t const *>(cores.words)) == 0;
+#else
+    return false;
 #endif
+}
+
+/** The cores that a thread may run on; none where the system does not tell. */
+core_set_t cores_of([[maybe_unused]] int thread) noexcept {
+    core_set_t cores;
+#if defined(__linux__)
+    if (sched_getaffinity(thread, sizeof(cores.words), reinterpret_cast<cpu_set_t *>(cores.words)) < 0) return {};
+#endif
+    return cores;
 }
 
 void name_this_thread(size_t slot) noexcept {
@@ -105,10 +111,13 @@ int pool_t::start_thread(size_t slot) noexcept {
     thread_t &worker = workers_[slot];
     worker.pool = this;
     auto const entry = [](void *argument) -> void * {
-        thread_t const &self = *static_cast<thread_t *>(argument);
+        thread_t &self = *static_cast<thread_t *>(argument);
         pool_t &pool = *self.pool;
         size_t const slot = size_t(&self - pool.workers_.get());
         name_this_thread(slot);
+#if defined(__linux__)
+        self.number.store(int(syscall(SYS_gettid)), std::memory_order_relaxed);
+#endif
         if (slot == 0) pool.follow_lead();
         else pool.help(slot);
         return nullptr;
@@ -129,7 +138,36 @@ void pool_t::begin_call(bool with_leader) noexcept {
     submitter_core_.store(core, std::memory_order_relaxed);
     caller_core_.store(core, std::memory_order_relaxed);
     if (threads_ == 1) return;
+    // The leader wakes the helpers itself, from the core that it will be on.
+    if (with_leader) helpers_bell_.add(1);
+    else wake_helpers();
+}
+
+void pool_t::wake_helpers() noexcept {
+    int const core = caller_core_.load(std::memory_order_relaxed);
+    for (size_t slot = 1; slot != threads_; ++slot) {
+        thread_t &worker = workers_[slot];
+        thread_t::rest_t expected = thread_t::rest_t::asleep_k;
+        if (!worker.rest.compare_exchange_strong(expected, thread_t::rest_t::moving_k, std::memory_order_acquire))
+            continue;
+        keep_off(worker, worker.number.load(std::memory_order_relaxed), core);
+        worker.rest.store(thread_t::rest_t::awake_k, std::memory_order_release);
+    }
     helpers_bell_.add(1);
+}
+
+/**
+ *  The system likes to wake a thread on its waker's core, to part the two milliseconds later: the longer both have
+ * slept, the likelier. A call may be over by then. So helpers have all cores but slot 0's, from one sleep to the next.
+ */
+void pool_t::keep_off(thread_t &worker, int thread, int core) noexcept {
+    core_set_t const allowed = worker.is_kept_off ? worker.cores : cores_of(thread);
+    core_set_t others = allowed;
+    others.erase(size_t(core));
+    // With more threads than cores, one of them has to be on this core too.
+    if (allowed.count() < threads_ || others.count() == allowed.count() || !set_cores(thread, others)) return;
+    worker.cores = allowed;
+    worker.is_kept_off = true;
 }
 
 void pool_t::lead(task_t task, void *context) noexcept {
@@ -151,7 +189,7 @@ void pool_t::run(body_t body, void *context) noexcept {
         caller_core_.store(current_core(), std::memory_order_relaxed);
         running_.store(uint32_t(threads_ - 1), std::memory_order_relaxed);
         runs_.fetch_add(1, std::memory_order_release);
-        helpers_bell_.add(1);
+        wake_helpers();
     }
     {
         floating_point_guard_t guard;
@@ -183,11 +221,11 @@ void pool_t::help(size_t slot) noexcept {
         if (in_call_.load(std::memory_order_relaxed) && on_ringers_core(role_t::helper_k))
             if (auto const now = spin_clock_t::now(); now - moved >= move_interval_k) {
                 moved = now;
-                leave_core(current_core());
+                keep_off(workers_[slot], 0, current_core());
             }
         uint32_t const runs = runs_.load(std::memory_order_acquire);
         if (runs == done) {
-            await_ring(role_t::helper_k, helpers_bell_, heard);
+            await_ring(role_t::helper_k, workers_[slot], helpers_bell_, heard);
             continue;
         }
         done = runs;
@@ -207,7 +245,7 @@ void pool_t::follow_lead() noexcept {
         if (ending_.load(std::memory_order_relaxed)) return;
         uint32_t const tasks = tasks_.load(std::memory_order_acquire);
         if (tasks == done) {
-            await_ring(role_t::leader_k, leader_bell_, heard);
+            await_ring(role_t::leader_k, workers_[0], leader_bell_, heard);
             continue;
         }
         done = tasks;
@@ -223,7 +261,7 @@ bool pool_t::may_spin(role_t role, spin_clock_t::duration waited) const noexcept
     return waited < chilling_spin_k && !on_ringers_core(role);
 }
 
-void pool_t::await_ring(role_t role, event_t &bell, uint32_t heard) noexcept {
+void pool_t::await_ring(role_t role, thread_t &worker, event_t &bell, uint32_t heard) noexcept {
     auto const start = spin_clock_t::now();
     auto yielded = start;
     for (auto now = start; may_spin(role, now - start); now = spin_clock_t::now()) {
@@ -236,7 +274,24 @@ void pool_t::await_ring(role_t role, event_t &bell, uint32_t heard) noexcept {
         sched_yield();
         yielded = spin_clock_t::now();
     }
+    sleep(worker, bell, heard);
+}
+
+void pool_t::sleep(thread_t &worker, event_t &bell, uint32_t heard) noexcept {
+    using rest_t = thread_t::rest_t;
+    if (worker.is_kept_off) {
+        set_cores(0, worker.cores);
+        worker.is_kept_off = false;
+    }
+    worker.rest.store(rest_t::asleep_k, std::memory_order_release);
     bell.sleep(heard);
+    // Who rings may be about to move it.
+    for (rest_t expected = rest_t::asleep_k;
+         !worker.rest.compare_exchange_weak(expected, rest_t::awake_k, std::memory_order_acquire);
+         expected = rest_t::asleep_k) {
+        if (expected == rest_t::awake_k) break;
+        relax();
+    }
 }
 
 } // namespace uform

@@ -59,14 +59,23 @@ class pool_t final : public team_t {
         pool_t *pool = nullptr;
         pthread_t handle {};
         bool started = false;
+        std::atomic<int> number {0}; /**< The system's, once it runs. */
+        /** Of its sleep between runs. Who rings moves a sleeper, so that `cores` has one writer at a time. */
+        enum class rest_t { awake_k, asleep_k, moving_k };
+        std::atomic<rest_t> rest {rest_t::awake_k};
+        bool is_kept_off = false; /**< From the core of who rings, until it sleeps again. */
+        core_set_t cores;         /**< That it gets back then. */
     };
 
     pool_t(size_t threads, core_set_t const *cores, std::atomic<uform_mood_t> const &mood) noexcept;
     int start_thread(size_t slot) noexcept;
     void help(size_t slot) noexcept;
     void follow_lead() noexcept;
+    void wake_helpers() noexcept;
+    void keep_off(thread_t &worker, int thread, int core) noexcept;
+    static void sleep(thread_t &worker, event_t &bell, uint32_t heard) noexcept;
     enum class role_t { leader_k, helper_k };
-    void await_ring(role_t role, event_t &bell, uint32_t heard) noexcept;
+    void await_ring(role_t role, thread_t &worker, event_t &bell, uint32_t heard) noexcept;
     bool may_spin(role_t role, spin_clock_t::duration waited) const noexcept;
     /** Whether who will ring next was last seen on this thread's core. */
     bool on_ringers_core(role_t role) const noexcept {

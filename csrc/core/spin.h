@@ -41,7 +41,7 @@ constexpr int relaxes_a_look_k = 32;
  *  their own, then sleeps: they may need this very core. `crowded`: one of them is known to.
  */
 inline void wait_while(event_t &event, uint32_t value, bool crowded) noexcept {
-    constexpr auto spin_k = std::chrono::microseconds(30);
+    constexpr auto spin_k = std::chrono::microseconds(100);
     auto const start = spin_clock_t::now();
     do
         for (int round = 0; round != relaxes_a_look_k; ++round) {

@@ -154,8 +154,12 @@ static void domains_confine_threads() {
     std::atomic<bool> confined {false};
     hold.team().run_each([&](size_t slot) noexcept {
         if (slot != 1) return;
+        // It may be kept off slot 0's core.
         core_set_t const mine = affinity();
-        confined = !std::memcmp(mine.words, executor->cores.words, sizeof(mine.words));
+        bool within = mine.count() > 0;
+        for (size_t core = 0; core != core_set_t::limit_k; ++core)
+            within &= !mine.contains(core) || executor->cores.contains(core);
+        confined = within;
     });
     CHECK(confined);
     hold.release();
