@@ -1,9 +1,14 @@
 #include "call.h"
 
+#include "blocks.h"
 #include "enumerations.h"
 
 namespace uform::python {
 namespace {
+
+py::object traceback_of(py::object const &exception) {
+    return py::reinterpret_steal<py::object>(PyException_GetTraceback(exception.ptr()));
+}
 
 /** Python's `Deferred`. */
 class deferred_t {
@@ -73,15 +78,17 @@ class deferred_t {
         if (outcome_) uform_outcome_failure(outcome_, &failure_);
         exception_ = call_->progress.exception();
         traceback_ = call_->progress.traceback();
-        if (!exception_ && failure_.status == uform_success_k) {
-            call_->publish_stats();
-            try {
+        try {
+            if (!exception_ && failure_.status < 0 && (exception_ = call_->allocation_exception(failure_)))
+                traceback_ = traceback_of(exception_);
+            if (!exception_ && failure_.status == uform_success_k) {
+                call_->publish_stats();
                 if (wanted) result_ = call_->result();
             }
-            catch (py::error_already_set &error) {
-                exception_ = error.value();
-                traceback_ = error.trace();
-            }
+        }
+        catch (py::error_already_set &error) {
+            exception_ = error.value();
+            traceback_ = error.trace();
         }
         // Letting go can run code of Python's, which may come back here.
         std::unique_ptr<call_t> const call = std::move(call_);
@@ -163,6 +170,11 @@ py::object await_in_loop(py::object const &self) {
 
 } // namespace
 
+py::object call_t::allocation_exception(uform_failure_t const &failure) const {
+    blocks_t *const blocks = blocks_of(arena_);
+    return blocks ? blocks->take_exception(failure) : py::object();
+}
+
 py::object receiver_t::run(std::unique_ptr<call_t> call) const {
     if (deferred) return py::cast(std::make_unique<deferred_t>(std::move(call), executor));
     executor_handle_t const handle = executor_argument(executor);
@@ -173,7 +185,11 @@ py::object receiver_t::run(std::unique_ptr<call_t> call) const {
         if (call->submit(handle.get(), nullptr) != uform_success_k) uform_last_failure(&failure);
     }
     if (call->progress.exception()) call->progress.raise_exception();
-    if (failure.status != uform_success_k) raise(failure);
+    if (failure.status != uform_success_k) {
+        if (py::object const exception = call->allocation_exception(failure))
+            raise_again(exception, traceback_of(exception));
+        raise(failure);
+    }
     call->publish_stats();
     return call->result();
 }

@@ -26,6 +26,9 @@ class call_t {
     /** What the verb answers, once the call has succeeded. */
     virtual py::object result() = 0;
 
+    /** What the call raises instead of its failure, where its arena's `allocate` is why; empty where not. */
+    py::object allocation_exception(uform_failure_t const &failure) const;
+
     progress_t progress;
 
   protected:

@@ -28,7 +28,8 @@ py::dict members_of(enumeration_t const &enumeration) {
 } // namespace
 
 py::object enumeration_t::member(int number) const {
-    return name_of(number) ? python_class(number) : py::object(py::none());
+    PyObject *const found = PyDict_GetItemWithError(members.ptr(), py::int_(number).ptr());
+    return found ? py::reinterpret_borrow<py::object>(found) : py::object(py::none());
 }
 
 int enumeration_t::number(py::handle object, char const *argument) const {
@@ -70,9 +71,13 @@ void bind_enumerations(py::module_ &module) {
         {gpu_class_enumeration, "Generations of graphics processors that device code distinguishes."},
         {modality_enumeration, "What an item is; a set of them is their sum.", "IntFlag"},
     };
-    for (auto const &[enumeration, documentation, base] : all)
+    for (auto const &[enumeration, documentation, base] : all) {
         enumeration.python_class =
             make_enumeration(module, base, enumeration.name, members_of(enumeration), documentation).release();
+        py::dict members;
+        for (py::handle member : enumeration.python_class) members[py::int_(member.cast<int>())] = member;
+        enumeration.members = members.release();
+    }
 }
 
 size_t size_argument(py::handle object, char const *argument, size_t item) {

@@ -13,7 +13,8 @@ struct enumeration_t {
     char const *name;
     char const *what; /**< In messages. */
     char const *(*name_of)(int);
-    py::handle python_class; /**< Set by `bind_enumerations`. */
+    py::handle python_class; /**< Set by `bind_enumerations`, as the rest is. */
+    py::handle members;      /**< A dict of them by number. */
 
     /** The member of a number that C gave; None for a zero that stands for none. */
     py::object member(int number) const;

@@ -51,6 +51,12 @@ void raise_from(py::error_already_set const &cause, uform_status_t status, size_
     throw_error(error);
 }
 
+py::object exception_of(uform_failure_t const &failure, py::handle cause) {
+    py::object error = make_error(failure.status, failure.message, failure.item);
+    error.attr("__cause__") = cause;
+    return error;
+}
+
 void raise_type(size_t item, char const *format, ...) {
     va_list arguments;
     va_start(arguments, format);

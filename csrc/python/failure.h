@@ -18,6 +18,9 @@ namespace py = pybind11;
 [[noreturn, gnu::format(printf, 4, 5)]] void raise_from(py::error_already_set const &cause, uform_status_t status,
                                                         size_t item, char const *format, ...);
 
+/** The exception that `raise` raises for a failure, with another one as its cause. */
+py::object exception_of(uform_failure_t const &failure, py::handle cause);
+
 /** Whether an exception is one of the package's own. */
 bool is_failure(py::handle exception);
 

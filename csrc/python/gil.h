@@ -17,6 +17,26 @@ inline bool is_finalizing() noexcept {
 /** Whether this thread is the one that ends the interpreter; false before it began to. */
 bool is_exiting_thread() noexcept;
 
+/** Has threads of others keep out of an interpreter that is about to end. */
+void watch_exit();
+
+/**
+ *  Admission for a thread that comes to Python by itself, from inside of the library or of another one: refused once
+ *  the interpreter begins to end, which waits for those inside. The thread that ends it is let in while it can be.
+ */
+class visit_t {
+  public:
+    visit_t() noexcept;
+    visit_t(visit_t const &) = delete;
+    visit_t &operator=(visit_t const &) = delete;
+    ~visit_t();
+    explicit operator bool() const noexcept { return admitted_; }
+
+  private:
+    bool admitted_;
+    bool counted_;
+};
+
 /** Lets other threads have the interpreter for as long as it lives. */
 class without_gil_t {
   public:

@@ -56,6 +56,24 @@ template <typename class_type_> class_type_ &argument(py::handle object, char co
     return object.cast<class_type_ &>();
 }
 
+/** Keeps the outputs of an arena where they are for as long as it lives. Made with the GIL, destroyed anywhere. */
+class pin_t {
+  public:
+    /** INVALID_ARGUMENT where the arena was rewound since that generation, CONTENDED where a call is rewriting it. */
+    pin_t(arena_handle_t const &arena, uint64_t generation) : arena_(arena.get()) {
+        if (uform_arena_pin(arena_, generation) == uform_success_k) return;
+        uform_failure_t failure;
+        uform_last_failure(&failure);
+        raise(failure);
+    }
+    pin_t(pin_t const &) = delete;
+    pin_t &operator=(pin_t const &) = delete;
+    ~pin_t() { uform_arena_unpin(arena_); }
+
+  private:
+    uform_arena_t *arena_; /**< No handle: the library keeps what is pinned. */
+};
+
 /** The handle of an executor that may be None. */
 inline executor_handle_t executor_argument(py::handle object) {
     if (object.is_none()) return nullptr;

@@ -1,7 +1,7 @@
 /** The module `uform._uform`: the C ABI as Python's objects. */
 #include "call.h"
+#include "gil.h"
 #include "outputs.h"
-#include "progress.h"
 
 PYBIND11_MODULE(_uform, module) {
     using namespace uform::python;

@@ -1,8 +1,6 @@
 #include "progress.h"
 
-#include <atomic>
 #include <cstring>
-#include <pthread.h>
 
 #include "failure.h"
 #include "gil.h"
@@ -10,56 +8,7 @@
 namespace uform::python {
 namespace {
 
-/** Handlers that this thread is inside of, from the innermost on. */
-struct frame_t {
-    progress_t const *progress;
-    uform_executor_t const *executor;
-    frame_t const *outer;
-};
-constinit thread_local frame_t const *innermost_frame = nullptr;
-
-/** Threads that are about to take the GIL for a handler, or that have it. */
-constinit std::atomic<size_t> reporting_threads {0};
-/** Set when the interpreter begins to end: no thread may take the GIL for a handler from then on. */
-constinit std::atomic<bool> exiting {false};
-constinit std::atomic<unsigned long> exiting_thread {0}; /**< Zero before it ends. */
-
-/** One of the reporting threads, unless the interpreter is about to end. */
-class reporting_t {
-  public:
-    reporting_t() noexcept {
-        // Counted before the look, so that whoever ends the interpreter either is seen here or sees this.
-        reporting_threads.fetch_add(1);
-        admitted_ = !exiting.load();
-        if (!admitted_) leave();
-    }
-    reporting_t(reporting_t const &) = delete;
-    reporting_t &operator=(reporting_t const &) = delete;
-    ~reporting_t() {
-        if (admitted_) leave();
-    }
-    explicit operator bool() const noexcept { return admitted_; }
-
-  private:
-    static void leave() noexcept {
-        if (reporting_threads.fetch_sub(1) == 1) reporting_threads.notify_all();
-    }
-    bool admitted_;
-};
-
-/** The child of a fork has this thread alone. */
-void count_again() noexcept {
-    size_t frames = 0;
-    for (frame_t const *frame = innermost_frame; frame; frame = frame->outer) ++frames;
-    reporting_threads.store(frames);
-}
-
-void end_reports() {
-    exiting_thread.store(PyThread_get_thread_ident());
-    exiting.store(true);
-    without_gil_t without_gil;
-    while (size_t const threads = reporting_threads.load()) reporting_threads.wait(threads);
-}
+constinit thread_local callback_t const *innermost_callback = nullptr;
 
 /** False, of Python or of NumPy. */
 bool is_false(py::handle result) noexcept {
@@ -69,12 +18,12 @@ bool is_false(py::handle result) noexcept {
 
 } // namespace
 
-bool is_exiting_thread() noexcept { return exiting_thread.load() == PyThread_get_thread_ident(); }
-
-void watch_exit() {
-    pthread_atfork(nullptr, nullptr, count_again);
-    py::module_::import("atexit").attr("register")(py::cpp_function(end_reports));
+callback_t::callback_t(progress_t const *progress, uform_executor_t const *executor) noexcept
+    : progress(progress), executor(executor), outer(innermost_callback) {
+    innermost_callback = this;
 }
+
+callback_t::~callback_t() { innermost_callback = outer; }
 
 progress_t::progress_t(py::object handler) {
     if (handler.is_none()) return;
@@ -93,14 +42,14 @@ void progress_t::begin_blocking(uform_executor_t const *executor) noexcept {
 void progress_t::raise_exception() const { raise_again(exception_, traceback_); }
 
 bool progress_t::is_reporting_here() const noexcept {
-    for (frame_t const *frame = innermost_frame; frame; frame = frame->outer)
-        if (frame->progress == this) return true;
+    for (callback_t const *callback = innermost_callback; callback; callback = callback->outer)
+        if (callback->progress == this || !callback->progress) return true;
     return false;
 }
 
 bool progress_t::is_held_here(uform_executor_t const *executor) noexcept {
-    for (frame_t const *frame = innermost_frame; frame; frame = frame->outer)
-        if (frame->executor == executor) return true;
+    for (callback_t const *callback = innermost_callback; callback; callback = callback->outer)
+        if (callback->executor == executor || !callback->progress) return true;
     return false;
 }
 
@@ -110,14 +59,14 @@ bool progress_t::report(void *context, size_t completed, size_t total) noexcept 
 }
 
 bool progress_t::call_handler(size_t completed, size_t total) noexcept {
-    reporting_t const reporting;
-    if (!reporting) return false;
+    visit_t const visit;
+    if (!visit) return false;
     with_gil_t const with_gil;
-    frame_t const frame {this, executor_, innermost_frame};
-    innermost_frame = &frame;
-    auto const result =
-        py::reinterpret_steal<py::object>(PyObject_CallFunction(handler_.ptr(), "nn", completed, total));
-    innermost_frame = frame.outer;
+    py::object result;
+    {
+        callback_t const callback(this, executor_);
+        result = py::reinterpret_steal<py::object>(PyObject_CallFunction(handler_.ptr(), "nn", completed, total));
+    }
     if (!result) keep_exception();
     return result && !is_false(result);
 }
@@ -128,8 +77,8 @@ bool progress_t::check_signals() noexcept {
     auto const now = std::chrono::steady_clock::now();
     if (now - checked_ < period_k) return true;
     checked_ = now;
-    reporting_t const reporting;
-    if (!reporting) return false;
+    visit_t const visit;
+    if (!visit) return false;
     with_gil_t const with_gil;
     if (PyErr_CheckSignals() == 0) return true;
     keep_exception();

@@ -40,9 +40,9 @@ class progress_t {
 
     py::object const &handler() const noexcept { return handler_; }
 
-    /** Whether this thread is inside of the call's handler, and would wait for itself. */
+    /** Whether this thread is inside of the call's handler, or of any `allocate`, and would wait for itself. */
     bool is_reporting_here() const noexcept;
-    /** Whether this thread is inside of a handler of a call that holds the executor. */
+    /** Whether this thread is inside of a handler of a call that holds the executor, or of any `allocate`. */
     static bool is_held_here(uform_executor_t const *executor) noexcept;
 
   private:
@@ -60,7 +60,16 @@ class progress_t {
     std::chrono::steady_clock::time_point checked_;
 };
 
-/** Has handlers end with the interpreter. */
-void watch_exit();
+/** Code of Python's that this thread runs for a call, which waits for it: it may not wait for the call in turn. */
+struct callback_t {
+    progress_t const *const progress; /**< nullptr: an arena's `allocate`, which knows nothing of its call. */
+    uform_executor_t const *const executor;
+    callback_t const *const outer;
+
+    callback_t(progress_t const *progress, uform_executor_t const *executor) noexcept;
+    callback_t(callback_t const &) = delete;
+    callback_t &operator=(callback_t const &) = delete;
+    ~callback_t();
+};
 
 } // namespace uform::python

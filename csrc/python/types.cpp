@@ -1,4 +1,5 @@
 /** `Executor`, `Arena` and their views: what `uform/types.h` has. */
+#include "blocks.h"
 #include "call.h"
 #include "enumerations.h"
 #include "views.h"
@@ -134,19 +135,54 @@ void bind_executor(py::module_ &module) {
         .def("__repr__", represent);
 }
 
+arena_t make_arena(py::object const &executor, py::object const &allocate) {
+    executor_handle_t const on = executor_argument(executor);
+    if (!allocate.is_none()) return {make_arena_over(allocate)};
+    uform_arena_t *handle = nullptr;
+    check([&] { return uform_arena_init(on.get(), &handle); });
+    return {share(handle, uform_arena_free)};
+}
+
+/** The blocks that no view and no call could reach but through this arena. */
+blocks_t *own_blocks(PyObject *self) {
+    if (!py::detail::is_holder_constructed(self)) return nullptr;
+    arena_handle_t const &handle = py::handle(self).cast<arena_t &>().handle;
+    return handle.use_count() == 1 ? blocks_of(handle) : nullptr;
+}
+
+/** Lets the collector of cycles look through an arena, as an `allocate` may refer to what holds it. */
+void collect_arena_cycles(PyHeapTypeObject *heap_type) {
+    PyTypeObject *type = &heap_type->ht_type;
+    type->tp_flags |= Py_TPFLAGS_HAVE_GC;
+    type->tp_traverse = [](PyObject *self, visitproc visit, void *arg) -> int {
+        Py_VISIT(Py_TYPE(self));
+        blocks_t const *const blocks = own_blocks(self);
+        return blocks ? blocks->traverse(visit, arg) : 0;
+    };
+    type->tp_clear = [](PyObject *self) -> int {
+        if (blocks_t *const blocks = own_blocks(self)) blocks->clear();
+        return 0;
+    };
+}
+
 void bind_arena(py::module_ &module) {
-    py::class_<arena_t>(module, "Arena", py::is_final(),
-                        "Memory that outputs land in: one block that grows, rewound by each call that names it.\n\n"
-                        "Arena(executor=None) places it where the executor computes; without one, in host memory for\n"
-                        "the calling thread. It allocates when a call first writes to it. A call on an arena that is\n"
-                        "pinned by an export, or that serves another call, raises ContendedError and changes nothing.")
-        .def(py::init([](py::object const &executor) {
-                 executor_handle_t const on = executor_argument(executor);
-                 uform_arena_t *handle = nullptr;
-                 check([&] { return uform_arena_init(on.get(), &handle); });
-                 return arena_t {share(handle, uform_arena_free)};
-             }),
-             py::arg("executor") = py::none())
+    py::class_<arena_t>(
+        module, "Arena", py::custom_type_setup(collect_arena_cycles),
+        "Memory that outputs land in: one block that grows, rewound by each call that names it.\n\n"
+        "Arena(executor=None, *, allocate=None) places it where the executor computes; without one, in host memory "
+        "for\n"
+        "the calling thread. It allocates when a call first writes to it. A call on an arena that is pinned by an\n"
+        "export, or that serves another call, raises ContendedError and changes nothing.\n\n"
+        "allocate: a callable for memory of its own, which makes the blocks: each call takes a new one, with\n"
+        "    `allocate(bytes)`, and then lets go of the last one's. It answers a writable, C-contiguous buffer of "
+        "that\n"
+        "    many bytes, or more, aligned to 64; `bytes` is a multiple of 64. Who holds on to a block, as "
+        "`view.block`\n"
+        "    names it, keeps the outputs in it, which no later call rewrites. It is called on whatever thread runs "
+        "the\n"
+        "    call, and may wait for no other call. What it raises is the cause of the call's OutOfMemoryError; a\n"
+        "    `uform.Error`, and an exception that is no `Exception`, the call raises as it is.")
+        .def(py::init(&make_arena), py::arg("executor") = py::none(), py::kw_only(), py::arg("allocate") = py::none())
         .def_property_readonly(
             "capacity", [](arena_t const &self) { return uform_arena_capacity(self.handle.get()); },
             "Bytes that it holds now.")

@@ -8,7 +8,7 @@
 
 namespace uform::python {
 
-/** Memory of an arena, of one generation. Exporting it pins the arena. */
+/** Memory of an arena, of one generation. Exporting it pins the arena. Does not change once it is made. */
 class arena_buffer_t {
   public:
     /** Rows of an output; `is_flat`: of one column, which is no axis of its own. */
@@ -23,25 +23,23 @@ class arena_buffer_t {
     uform_rows_t const &rows() const noexcept { return rows_; }
     arena_handle_t const &arena() const noexcept { return arena_; }
     bool is_offsets() const noexcept { return is_offsets_; }
+    bool is_flat() const noexcept { return is_flat_; }
     /** In scalars, or of offsets. */
     py::tuple shape() const;
     size_t bytes() const noexcept { return rows_.rows * rows_.row_bytes; }
     /** Rows from `begin` up to `end`. */
     arena_buffer_t slice(size_t begin, size_t end) const noexcept;
 
-    /** The buffer protocol's two functions; `owner` is the object of Python that exports. */
-    void export_to(PyObject *owner, Py_buffer *view, int flags);
-    void release(Py_buffer *view) noexcept;
+    /** The buffer protocol. What it exports pins the arena until the last reference to its `obj` is gone. */
+    void export_to(Py_buffer *view, int flags) const;
+    /** (object, offset): what `allocate` answered for the memory, and bytes into it; None of an arena's own memory. */
+    py::object block() const;
 
   private:
     arena_handle_t arena_;
     uform_rows_t rows_;
     bool is_offsets_ = false;
     bool is_flat_ = false;
-    char const *format_;
-    Py_ssize_t item_bytes_;
-    Py_ssize_t shape_[2];
-    Py_ssize_t strides_[2];
 };
 
 /** Rows of items of any length. Exports its rows. */
