@@ -126,7 +126,7 @@ def test_encode_a_mixed_folder(cli: Uform, checkpoint: str, library: Path, tmp_p
         assert [uform.Modality[record["kind"].upper()] for record in records] == KINDS
         assert {record["malformed"] for record in records} == {None}
     assert result.err.splitlines()[0] == (
-        "uform: results for videos and recordings mean nothing yet: the model was not trained on them"
+        "uform: results for videos and recordings mean nothing yet: the model was not trained on them (see --only)"
     )
     assert len(result.err.splitlines()) == 2
 
@@ -252,6 +252,22 @@ def test_stdin_may_be_a_file(cli: Uform, library: Path, checkpoint: str, tmp_pat
     assert cli("encode", "-o", tmp_path / "out.npy", stdin=data).status == 0
     expected = np.array(uform.Model.load_ram(checkpoint).image_encode([data], uform.Arena()).embeddings)
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+def test_only_some_kinds(cli: Uform, library: Path, tmp_path: Path) -> None:
+    """The rest is left out without a word, broken or not."""
+    for number, only in enumerate((["text"], ["image"], ["video", "AUDIO"], ["text", "image"])):
+        options = [word for name in only for word in ("--only", name)]
+        wanted = [kind for kind in KINDS if str(kind.name).lower() in map(str.lower, only)]
+        found = cli("search", "x", library, "--json", *options)
+        kinds = [record["kind"] for record in found.records]
+        filled = len(wanted) - (TEXT in wanted)  # Without the blank line.
+        assert (len(kinds), set(kinds)) == (filled, {str(kind.name).lower() for kind in wanted})
+        output = tmp_path / f"{number}.npy"
+        result = cli("encode", library, "-o", output, *options)
+        assert (result.status, len(np.load(output))) == (0, len(wanted))
+        assert ("mean nothing" in result.err) == ("video" in only)
+    refused(cli("search", "x", library, "--only", "smell"), 2, "--only")
 
 
 def test_equal_files_are_printed_once(cli: Uform, library: Path, tmp_path: Path) -> None:

@@ -128,9 +128,11 @@ class _Counted(io.RawIOBase):
 class Corpus:
     """Iterates over the items of files, of folders with all below them, in order of their names, and of `-`.
 
-    `media` are the kinds of media files that are items; None: every file is texts. Hidden files and symbolic links
-    inside of folders are left out. `strict` makes a failure of a file that cannot be read, that holds NUL bytes, or of
-    a kind that is not in `media`; otherwise such a file is counted in `unreadable`, `binary` or `untaken` and left out.
+    `media` are the kinds of media files that are items; None: every file is texts. `only` are the kinds of files that
+    are read at all; None: all. Hidden files and symbolic links inside of folders are left out.
+
+    `strict` makes a failure of a file that cannot be read, that holds NUL bytes, or of a kind that is not in `media`;
+    otherwise such a file is counted in `unreadable`, `binary` or `untaken` and left out.
     """
 
     def __init__(
@@ -142,6 +144,7 @@ class Corpus:
         hidden: bool = False,
         strict: bool = False,
         media: Modality | None = None,
+        only: Modality | None = None,
     ) -> None:
         self.unreadable = Tally()
         self.binary = Tally()
@@ -152,6 +155,7 @@ class Corpus:
         self._hidden_too = hidden
         self._strict = strict
         self._media = media
+        self._only = only
         self._finished = 0
         self._current: _Counted | None = None
         for path in paths:
@@ -233,12 +237,16 @@ class Corpus:
         if kind != Modality.TEXT and (self._takes(kind) or not self._binary_too):
             data = stream.read() if self._takes(kind) else start
             kind = sniff_tracks(kind, data)
+            if self._is_left_out(kind):
+                return
             if self._takes(kind):
                 yield Item(path, 0, data, kind)
             elif self._strict:
                 raise Failure(f"{path}: is a {NOUNS[kind]}, and the model takes none")
             else:
                 self.untaken.add(path)
+            return
+        if self._is_left_out(Modality.TEXT):
             return
         if b"\0" in start and not self._binary_too:
             if self._strict:
@@ -249,6 +257,9 @@ class Corpus:
             stream.read(len(BYTE_ORDER_MARK))
         for line, data in self._reader_of(path)(stream):
             yield Item(path, line, data)
+
+    def _is_left_out(self, kind: Modality) -> bool:
+        return self._only is not None and kind not in self._only
 
     def _takes(self, kind: Modality) -> bool:
         return self._media is not None and kind in self._media

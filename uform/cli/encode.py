@@ -17,7 +17,7 @@ from uform.cli.console import Failure, bar, json_line, note, plural
 from uform.cli.corpus import COMPRESSIONS, STANDARD_INPUT, UNITS, BadRecord, Corpus, Reader, numbered_lines
 from uform.cli.encoding import SURFACES, Encoder, Totals
 from uform.cli.npy import NpyFile, Replacement
-from uform.cli.settings import Settings, progress_option, skip_malformed_option, with_settings
+from uform.cli.settings import Settings, only_option, progress_option, skip_malformed_option, with_settings
 from uform.cli.sniff import kind_name
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -56,6 +56,7 @@ LONGEST_RECORD = 1 << 26
 @click.option("--places", metavar="FILE", help="Also write where each row is from, as JSON lines.")
 @click.option("--binary", is_flag=True, help="Read files with NUL bytes, too.")
 @click.option("--hidden", is_flag=True, help="Read what is hidden in folders, too.")
+@only_option
 @skip_malformed_option
 @progress_option
 @with_settings
@@ -70,6 +71,7 @@ def encode(
     places: str | None,
     binary: bool,
     hidden: bool,
+    only: uform.Modality | None,
     skip_malformed: bool,
     progress: bool | None,
 ) -> None:
@@ -104,7 +106,7 @@ def encode(
             return records(field if field is not None else "text", encoder.limit)
         return UNITS[unit](encoder.limit)
 
-    corpus = Corpus(sources, reader_of, binary=binary, hidden=hidden, strict=True, media=encoder.media)
+    corpus = Corpus(sources, reader_of, binary=binary, hidden=hidden, strict=True, media=encoder.media, only=only)
     totals = Totals()
     with ExitStack() as files:
         shown = files.enter_context(bar(progress, corpus.size))

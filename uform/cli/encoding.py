@@ -77,7 +77,7 @@ class Totals:
             note(f"{plural(self.skipped, 'file')} skipped, for they cannot be decoded")
         if untrained := [f"{NOUNS[kind]}s" for kind in Modality if self.counts[kind] and kind not in trained]:
             names = " and ".join(filter(None, (", ".join(untrained[:-1]), untrained[-1])))
-            note(f"results for {names} mean nothing yet: the model was not trained on them")
+            note(f"results for {names} mean nothing yet: the model was not trained on them (see --only)")
 
 
 class _Batch:

@@ -16,7 +16,7 @@ from uform.cli.console import Failure, bar, clip, json_line, note, place_bytes, 
 from uform.cli.corpus import STANDARD_INPUT, UNITS, Corpus, Item, numbered_lines
 from uform.cli.encoding import Encoder, Totals
 from uform.cli.ranking import Best, Match, dot_products, late_interaction
-from uform.cli.settings import Settings, json_option, progress_option, skip_malformed_option, with_settings
+from uform.cli.settings import Settings, json_option, only_option, progress_option, skip_malformed_option, with_settings
 from uform.cli.sniff import NOUNS, kind_name
 
 LONGEST_EXCERPT = 240
@@ -45,6 +45,7 @@ LONGEST_EXCERPT = 240
 @json_option
 @click.option("--binary", is_flag=True, help="Read files with NUL bytes, too.")
 @click.option("--hidden", is_flag=True, help="Read what is hidden in folders, too.")
+@only_option
 @skip_malformed_option
 @progress_option
 @with_settings
@@ -60,6 +61,7 @@ def search(
     as_json: bool,
     binary: bool,
     hidden: bool,
+    only: uform.Modality | None,
     skip_malformed: bool,
     progress: bool | None,
 ) -> int:
@@ -79,7 +81,9 @@ def search(
     totals = Totals()
     if rerank:
         encoder.shape("token_vectors", uform.Scalar.F32)
-    corpus = Corpus(paths, lambda path: UNITS[unit](encoder.limit), binary=binary, hidden=hidden, media=encoder.media)
+    corpus = Corpus(
+        paths, lambda path: UNITS[unit](encoder.limit), binary=binary, hidden=hidden, media=encoder.media, only=only
+    )
     best = [Best(max(top, rerank), distinct) for _ in texts]
     matches = _search(encoder, texts, corpus, best, progress, totals)
     if rerank:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,16 @@ import uform
 from uform.cli.console import Failure
 
 
-def _enumeration(kind: type[uform.Scalar] | type[uform.CPUClass], *names: str) -> click.Choice[str]:
-    return click.Choice(names or [member.name.lower() for member in kind], case_sensitive=False)
+def _enumeration(
+    kind: type[uform.Scalar] | type[uform.CPUClass] | type[uform.Modality], *names: str
+) -> click.Choice[str]:
+    return click.Choice(names or [str(member.name).lower() for member in kind], case_sensitive=False)
+
+
+def _kinds(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> uform.Modality | None:
+    if not names:
+        return None
+    return functools.reduce(operator.or_, (uform.Modality[name.upper()] for name in names))
 
 
 checkpoint_option = click.option(
@@ -51,6 +60,13 @@ skip_malformed_option = click.option(
     "--skip-malformed",
     is_flag=True,
     help="Go on after media files that cannot be decoded, and list them on stderr; else the first one ends it.",
+)
+only_option = click.option(
+    "--only",
+    type=_enumeration(uform.Modality),
+    multiple=True,
+    callback=_kinds,
+    help="Leave out all but files of this kind. May be given many times.",
 )
 progress_option = click.option(
     "--progress/--no-progress", default=None, help="Show a bar on stderr.  [default: on a terminal]"
