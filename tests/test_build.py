@@ -157,18 +157,55 @@ def test_a_missing_pkg_config_is_named(tmp_path: Path) -> None:
     assert "apt-get install pkg-config libjpeg-dev " in message
 
 
-def test_decoders_can_be_left_out(tmp_path: Path) -> None:
-    """On a machine without any of the libraries; what an earlier build has left is not taken for this one's."""
-    stale = tmp_path / "uform/lib" / decoder("images").name
+@pytest.fixture(scope="module")
+def without_decoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a package that was built on a machine without any of the decoders' libraries."""
+    folder = tmp_path_factory.mktemp("without_decoders")
+    stale = folder / "uform/lib" / decoder("images").name
     stale.parent.mkdir(parents=True)
     stale.touch()
     run(
-        *(sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", str(tmp_path)),
+        *(sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", str(folder)),
         UFORM_BUILD_MEDIA="0",
         PKG_CONFIG="no-such-pkg-config",
     )
-    assert [path.name for path in stale.parent.iterdir()] == [Path(uform.get_library()).name]
-    assert decoder("images").exists(), "the package that is installed in place keeps its own"
+    shutil.copytree(ROOT / "uform", folder / "uform", ignore=shutil.ignore_patterns("*.so"), dirs_exist_ok=True)
+    return folder
+
+
+def test_decoders_can_be_left_out(without_decoders: Path) -> None:
+    """What an earlier build has left is not taken for this one's, and what is installed in place is let be."""
+    assert [path.name for path in (without_decoders / "uform/lib").iterdir()] == [Path(uform.get_library()).name]
+    assert decoder("images").exists()
+
+
+def test_a_decoder_that_cannot_be_loaded_is_named(without_decoders: Path) -> None:
+    # A library whose own libraries are gone, in the place of one; the other is not there.
+    clips = without_decoders / "uform/lib" / decoder("clips").name
+    (without_decoders / "empty.c").touch()
+    compiler = [*os.environ.get("CXX", "c++").split(), "-shared", "-xc", "empty.c", "-o"]
+    run(*compiler, "libgone.so", folder=without_decoders)
+    run(*compiler, str(clips), "-L.", "-Wl,--no-as-needed", "-lgone", folder=without_decoders)
+    (without_decoders / "libgone.so").unlink()
+    code = """
+        import uform
+        model = uform.Model.load_ram(uform.default_checkpoint())
+        for verb in (model.image_encode, model.video_encode, model.audio_encode):
+            try:
+                verb([b"a file"], uform.Arena())
+            except uform.UnsupportedError as error:
+                print(error)
+        print(model.text_encode(["a cat"], uform.Arena()).embeddings.shape[0], uform.get_library())
+    """
+    lines = run(
+        *(sys.executable, "-c", textwrap.dedent(code)), folder=without_decoders, PYTHONPATH=str(without_decoders)
+    ).splitlines()
+    clips.unlink()
+    assert len(lines) == 4
+    assert re.search(r"libuform_images\.\w+ cannot be loaded: .*No such file.* apt-get install libjpeg-dev ", lines[0])
+    gone = r"libuform_clips\.\w+ cannot be loaded: libgone\.so: .* apt-get install libavformat-dev "
+    assert all(re.search(gone, line) for line in lines[1:3])
+    assert lines[3].startswith(f"1 {without_decoders}"), "text works"
 
 
 def test_a_wheel_has_everything(tmp_path: Path) -> None:
