@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t channels_k = 3;
 
-/** Pixels of columns are read four channels at a time: rows of pixels end with one that is not used. */
-constexpr size_t row_floats(size_t pixels) noexcept { return pixels * channels_k + 1; }
+/** One, as a weight over rows in sums of 16 and of 32 bits, and as one over columns. */
+constexpr double row_one_k = 1 << 16, wide_row_one_k = 1 << 24, column_one_k = 1 << column_weight_bits_k;
 
 /** Weights this close to zero are left out, so that a row of the source never belongs to three of the target. */
 constexpr double negligible_k = 1e-6;
@@ -34,23 +34,34 @@ resizer_t::span_t::span_t(axis_t const &axis, uint32_t pixel) noexcept : center(
     norm = 1 / sum;
 }
 
-float resizer_t::span_t::weight(axis_t const &axis, uint32_t pixel) const noexcept {
-    return float((1 - std::fabs(pixel + 0.5 - center) / axis.support) * norm);
+double resizer_t::span_t::weight(axis_t const &axis, uint32_t pixel) const noexcept {
+    return (1 - std::fabs(pixel + 0.5 - center) / axis.support) * norm;
+}
+
+uint32_t resizer_t::span_t::next_weight(axis_t const &axis, uint32_t pixel, double one) noexcept {
+    double const wanted = weight(axis, pixel) * one + carry, rounded = std::max(std::floor(wanted + 0.5), 0.0);
+    carry = wanted - rounded;
+    return uint32_t(rounded);
 }
 
 resizer_t::~resizer_t() noexcept { std::free(memory_); }
 
 /** A filter of width 2 s sees at most 2 s + 1 pixels. */
+size_t resizer_t::pixels_of_filter(axis_t const &axis) noexcept {
+    return std::min(size_t(2 * axis.support) + 1, size_t(axis.source));
+}
+
 size_t resizer_t::taps(axis_t const &across) noexcept {
-    return std::min(size_t(2 * across.support) + 1, size_t(across.source));
+    return (pixels_of_filter(across) + column_taps_k - 1) / column_taps_k * column_taps_k;
 }
 
 uint64_t resizer_t::bytes(picture_t source, picture_t target, orientation_t orientation) noexcept {
     picture_t const stored = turned(target, orientation);
     double const scale = double(source.width) / stored.width;
     axis_t const across = {source.width, stored.width, scale, std::max(scale, 1.0)};
-    uint64_t const widest = std::max(source.width, stored.width);
-    return sizeof(float) * (3 * row_floats(widest) + (taps(across) + 1) * uint64_t(stored.width));
+    uint64_t const sums = 2 * (sizeof(uint32_t) + sizeof(uint16_t)) * (source.width * channels_k + sums_padding_k);
+    uint64_t const lines = 3 * (stored.width * channels_k + levels_padding_k);
+    return sums + lines + (sizeof(uint32_t) + taps(across) * sizeof(int16_t)) * stored.width;
 }
 
 bool resizer_t::open(picture_t source, picture_t target, orientation_t orientation, uint8_t *rgb) noexcept {
@@ -67,15 +78,19 @@ bool resizer_t::open(picture_t source, double width, double height, picture_t ta
     copies_ = across_.scale == 1 && down_.scale == 1;
     if (copies_) return true;
 
-    memory_ = static_cast<float *>(std::malloc(bytes(source, target, orientation)));
+    uint64_t const size = bytes(source, target, orientation);
+    memory_ = static_cast<uint8_t *>(std::calloc(size, 1));
     if (!memory_) return false;
-    size_t const floats = row_floats(std::max(source.width, stored.width));
-    rows_[0] = memory_, rows_[1] = rows_[0] + floats, line_ = rows_[1] + floats, weights_ = line_ + floats;
-    firsts_ = reinterpret_cast<uint32_t *>(weights_ + taps(across_) * stored.width);
-    std::memset(memory_, 0, 3 * floats * sizeof(float));
+    size_t const sums = source.width * channels_k + sums_padding_k, line = stored.width * channels_k + levels_padding_k;
+    firsts_ = reinterpret_cast<uint32_t *>(memory_);
+    wide_sums_[0] = firsts_ + stored.width, wide_sums_[1] = wide_sums_[0] + sums;
+    sums_[0] = reinterpret_cast<uint16_t *>(wide_sums_[1] + sums), sums_[1] = sums_[0] + sums;
+    weights_ = reinterpret_cast<int16_t *>(sums_[1] + sums);
+    lines_[0] = reinterpret_cast<uint8_t *>(weights_ + taps(across_) * stored.width);
+    lines_[1] = lines_[0] + line, between_ = lines_[1] + line;
     list_columns();
-    spans_[0] = span_t(down_, 0);
-    if (stored.height > 1) spans_[1] = span_t(down_, 1);
+    start_span(0);
+    if (stored.height > 1) start_span(1);
     return true;
 }
 
@@ -94,83 +109,96 @@ void resizer_t::aim(uint8_t *rgb, picture_t target, orientation_t orientation) n
 }
 
 void resizer_t::list_columns() noexcept {
-    size_t const count = taps(across_);
-    float *weights = weights_;
+    size_t const pixels = pixels_of_filter(across_), count = taps(across_);
+    int16_t *weights = weights_;
     for (uint32_t column = 0; column != across_.target; ++column, weights += count) {
-        span_t const span(across_, column);
-        uint32_t const first = std::min(span.first, uint32_t(across_.source - count));
+        span_t span(across_, column);
+        uint32_t const first = std::min(span.first, uint32_t(across_.source - pixels));
         firsts_[column] = first;
-        for (uint32_t pixel = first; pixel != first + count; ++pixel)
-            weights[pixel - first] = pixel >= span.first && pixel < span.last ? span.weight(across_, pixel) : 0;
+        for (uint32_t pixel = span.first; pixel != span.last; ++pixel)
+            weights[pixel - first] = int16_t(span.next_weight(across_, pixel, column_one_k));
     }
 }
 
 void resizer_t::take(uint8_t const *row) noexcept {
-    if (copies_) copy(row);
+    if (copies_) write(row);
     else if (reduces()) reduce(row);
     else enlarge(row);
     ++taken_;
 }
 
-void resizer_t::copy(uint8_t const *row) noexcept {
-    uint8_t *to = output_ + written_++ * down_bytes_;
-    if (across_bytes_ == ptrdiff_t(channels_k)) {
-        std::memcpy(to, row, across_.target * channels_k);
-        return;
-    }
-    for (uint32_t column = 0; column != across_.target; ++column, to += across_bytes_, row += channels_k)
-        std::memcpy(to, row, channels_k);
+/** What is cut of each product is half of 1/256 on average. */
+void resizer_t::start_span(uint32_t row) noexcept {
+    size_t const count = across_.source * channels_k;
+    span_t &span = spans_[row % 2] = span_t(down_, row);
+    if (is_wide()) std::fill_n(wide_sums_[row % 2], count, 0u);
+    else std::fill_n(sums_[row % 2], count, uint16_t(span.pixels() / 2));
 }
 
 void resizer_t::reduce(uint8_t const *row) noexcept {
-    size_t const count = across_.source * channels_k;
-    auto const covers = [this](span_t const &span) { return taken_ >= span.first && taken_ < span.last; };
-    auto const weight = [this](span_t const &span) { return span.weight(down_, taken_); };
-    bool const both = covers(spans_[0]) && covers(spans_[1]);
-    if (both) loops_->add_twice(row, count, weight(spans_[0]), rows_[0], weight(spans_[1]), rows_[1]);
-    else
-        for (size_t slot = 0; slot != 2; ++slot)
-            if (covers(spans_[slot])) loops_->add(row, count, weight(spans_[slot]), rows_[slot]);
-
+    if (is_wide()) add_wide(row);
+    else add(row);
     while (written_ != down_.target && spans_[written_ % 2].last == taken_ + 1) {
-        span_t &span = spans_[written_ % 2];
-        float *const sums = rows_[written_ % 2];
-        resize_columns(sums, line_);
-        if (written_ + 2 < down_.target) {
-            span = span_t(down_, written_ + 2);
-            std::memset(sums, 0, count * sizeof(float));
-        }
-        write(line_);
+        size_t const slot = written_ % 2;
+        if (is_wide())
+            for (size_t index = 0; index != across_.source * channels_k; ++index)
+                sums_[slot][index] = uint16_t(wide_sums_[slot][index] >> 16);
+        resize_columns(sums_[slot], lines_[0]);
+        write(lines_[0]);
+        if (written_ + 1 < down_.target) start_span(written_ + 1);
+    }
+}
+
+void resizer_t::add(uint8_t const *row) noexcept {
+    size_t const count = across_.source * channels_k;
+    bool const covered[2] = {spans_[0].covers(taken_), spans_[1].covers(taken_)};
+    uint16_t weights[2] = {};
+    for (size_t slot = 0; slot != 2; ++slot)
+        if (covered[slot])
+            // A single row's weight of one is a little less here, and is rounded back later.
+            weights[slot] = uint16_t(std::min(spans_[slot].next_weight(down_, taken_, row_one_k), 0xFFFFu));
+    if (covered[0] && covered[1]) loops_->add_twice(row, count, weights[0], sums_[0], weights[1], sums_[1]);
+    else if (covered[0]) loops_->add(row, count, weights[0], sums_[0]);
+    else if (covered[1]) loops_->add(row, count, weights[1], sums_[1]);
+}
+
+void resizer_t::add_wide(uint8_t const *row) noexcept {
+    for (size_t slot = 0; slot != 2; ++slot) {
+        if (!spans_[slot].covers(taken_)) continue;
+        uint32_t const weight = spans_[slot].next_weight(down_, taken_, wide_row_one_k);
+        uint32_t *const sums = wide_sums_[slot];
+        for (size_t index = 0; index != across_.source * channels_k; ++index) sums[index] += row[index] * weight;
     }
 }
 
 void resizer_t::enlarge(uint8_t const *row) noexcept {
     size_t const count = across_.source * channels_k;
-    for (size_t index = 0; index != count; ++index) line_[index] = float(row[index]);
-    resize_columns(line_, rows_[taken_ % 2]);
-    for (; written_ != down_.target; write(line_)) {
+    for (size_t index = 0; index != count; ++index) sums_[0][index] = uint16_t(row[index] << sum_bits_k);
+    resize_columns(sums_[0], lines_[taken_ % 2]);
+    for (; written_ != down_.target; write(between_)) {
         span_t const span(down_, written_);
         if (span.last > taken_ + 1) break;
         // A filter of two pixels' width sees this row and the one before; or this one alone, with a weight of one.
-        float const *const last = rows_[taken_ % 2], *const before = rows_[(taken_ + 1) % 2];
-        float const weight = span.weight(down_, taken_), rest = 1 - weight;
+        uint8_t const *const last = lines_[taken_ % 2], *const before = lines_[(taken_ + 1) % 2];
+        constexpr unsigned bits = 16, half = 1u << (bits - 1);
+        unsigned const weight = unsigned(span.weight(down_, taken_) * (1u << bits) + 0.5), rest = (1u << bits) - weight;
         for (size_t index = 0; index != across_.target * channels_k; ++index)
-            line_[index] = last[index] * weight + before[index] * rest;
+            between_[index] = uint8_t((last[index] * weight + before[index] * rest + half) >> bits);
     }
 }
 
-void resizer_t::resize_columns(float const *from, float *to) const noexcept {
+void resizer_t::resize_columns(uint16_t const *from, uint8_t *to) const noexcept {
     loops_->columns(from, firsts_, weights_, taps(across_), across_.target, to);
 }
 
-void resizer_t::write(float const *line) noexcept {
+void resizer_t::write(uint8_t const *line) noexcept {
     uint8_t *to = output_ + written_++ * down_bytes_;
     if (across_bytes_ == ptrdiff_t(channels_k)) {
-        loops_->round(line, across_.target * channels_k, to);
+        std::memcpy(to, line, across_.target * channels_k);
         return;
     }
     for (uint32_t column = 0; column != across_.target; ++column, to += across_bytes_, line += channels_k)
-        loops_->round(line, channels_k, to);
+        std::memcpy(to, line, channels_k);
 }
 
 } // namespace uform

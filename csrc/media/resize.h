@@ -1,11 +1,11 @@
 /**
  *  Resizing of pictures that come row by row, with antialiasing: the filter is a triangle as wide as two pixels of the
  *  target or two of the source, whichever is wider, normalized within the picture. That is Pillow's BILINEAR, without
- *  its rounding between the two directions: within a level of it.
+ *  its rounding between the two directions where pictures are reduced: within a level of it.
  *
- *  Memory: some 36 bytes for each pixel of a source row and 24 for each of a target row; none for the rest.
+ *  Memory: some 30 bytes for each pixel of a source row and 9 for each of a target row, and the weights of its filter.
  *  Work: each row is added to at most two rows of the target, and only these are resized horizontally, unless the
- *  picture is enlarged vertically. All sums are F32, in one order: every CPU class gives the same bits.
+ *  picture is enlarged vertically. All of it is integers: every CPU class gives the same bits.
  */
 #pragma once
 #include <cstddef>
@@ -72,22 +72,32 @@ class resizer_t {
     struct span_t {
         uint32_t first = 0, last = 0;
         double center = 0;
-        double norm = 1; /**< One over the sum of the triangle's weights. */
+        double norm = 1;  /**< One over the sum of the triangle's weights. */
+        double carry = 0; /**< What rounding has left of the weights so far. */
 
         span_t() noexcept = default;
         span_t(axis_t const &axis, uint32_t pixel) noexcept;
-        float weight(axis_t const &axis, uint32_t pixel) const noexcept;
+        uint32_t pixels() const noexcept { return last - first; }
+        bool covers(uint32_t pixel) const noexcept { return pixel >= first && pixel < last; }
+        double weight(axis_t const &axis, uint32_t pixel) const noexcept;
+        /** The same in parts of `one`: weights of all pixels, in turn, have this sum. */
+        uint32_t next_weight(axis_t const &axis, uint32_t pixel, double one) noexcept;
     };
 
+    static size_t pixels_of_filter(axis_t const &axis) noexcept;
     static size_t taps(axis_t const &across) noexcept;
     bool reduces() const noexcept { return down_.scale >= 1; }
+    /** Whether sums of 16 bits would add up too much of what is cut. */
+    bool is_wide() const noexcept { return pixels_of_filter(down_) > 64; }
     void aim(uint8_t *rgb, picture_t target, orientation_t orientation) noexcept;
     void list_columns() noexcept;
+    void start_span(uint32_t row) noexcept;
     void reduce(uint8_t const *row) noexcept;
+    void add(uint8_t const *row) noexcept;
+    void add_wide(uint8_t const *row) noexcept;
     void enlarge(uint8_t const *row) noexcept;
-    void copy(uint8_t const *row) noexcept;
-    void resize_columns(float const *from, float *to) const noexcept;
-    void write(float const *line) noexcept;
+    void resize_columns(uint16_t const *from, uint8_t *to) const noexcept;
+    void write(uint8_t const *line) noexcept;
 
     resize_rows_t const *loops_ = nullptr;
     axis_t across_, down_;
@@ -97,11 +107,13 @@ class resizer_t {
 
     /** The row of the target that is written next, and the one after it: row `r` at `r % 2`. */
     span_t spans_[2];
-    float *memory_ = nullptr;
-    float *rows_[2] = {};        /**< Sums of the spans, [source columns, 3], or two resized rows when enlarging. */
-    float *line_ = nullptr;      /**< A row of the target, [target columns, 3], or one of the source. */
-    float *weights_ = nullptr;   /**< [target columns, taps] */
-    uint32_t *firsts_ = nullptr; /**< [target columns] the first pixel that is weighted. */
+    uint8_t *memory_ = nullptr;
+    uint32_t *firsts_ = nullptr;  /**< [target columns] the first pixel that is weighted. */
+    uint32_t *wide_sums_[2] = {}; /**< Of the spans, [source columns, 3], in 1 / 2^24 of a level; if wide. */
+    uint16_t *sums_[2] = {};      /**< The same, in 1/256 of a level. */
+    int16_t *weights_ = nullptr;  /**< [target columns, taps] */
+    uint8_t *lines_[2] = {};      /**< Resized rows, [target columns, 3]. */
+    uint8_t *between_ = nullptr;  /**< A row between two of these. */
 
     uint8_t *output_ = nullptr;  /**< Where the source's first pixel goes. */
     ptrdiff_t across_bytes_ = 0; /**< From a pixel to the next of its row in the source. */

@@ -1,6 +1,8 @@
 /**
- *  The loops of resize.h, over rows of interleaved channels in F32. Elements of a sum are added in one order, nothing
- * is fused: all versions give the same bits. Rows of floats have three channels a pixel, and one float more at the end.
+ *  The loops of resize.h, over rows of interleaved channels. All of it is integers: every version gives the same bits.
+ *
+ *  Levels of the source have 8 bits. Their weights over rows are fractions of 65,536, and each product is cut to 1/256
+ *  of a level, as sums are kept; weights over columns are fractions of 16,384.
  */
 #pragma once
 #include <cstddef>
@@ -8,20 +10,29 @@
 
 namespace uform {
 
+/** Over rows: 1/256 of a level. */
+constexpr unsigned sum_bits_k = 8;
+/** Of a weight over columns. */
+constexpr unsigned column_weight_bits_k = 14;
+/** Weights over columns come in groups, whose last ones may be zeros. */
+constexpr size_t column_taps_k = 4;
+/** What `columns` may read after the end of a row of sums, and write after the end of a row of levels. */
+constexpr size_t sums_padding_k = 16, levels_padding_k = 1;
+
 struct resize_rows_t {
-    /** sums[i] += weight * row[i] */
-    void (*add)(uint8_t const *row, size_t count, float weight, float *sums) noexcept;
+    /** sums[i] += row[i] * weight / 256, cut */
+    void (*add)(uint8_t const *row, size_t count, uint16_t weight, uint16_t *sums) noexcept;
     /** The same for two rows of sums at once. */
-    void (*add_twice)(uint8_t const *row, size_t count, float weight, float *sums, float other_weight,
-                      float *other_sums) noexcept;
+    void (*add_twice)(uint8_t const *row, size_t count, uint16_t weight, uint16_t *sums, uint16_t other_weight,
+                      uint16_t *other_sums) noexcept;
     /**
      *  Each pixel of `to` [columns, 3] is the sum of `taps` pixels of `from`, the first of which is `firsts[column]`,
-     *  times `weights` [columns, taps].
+     *  times `weights` [columns, taps]: rounded, halves up. Weights are not negative, and have a sum of 1.
+     *  @param[in] from At most 65,280 and a bit: see above.
+     *  @param[in] taps A multiple of `column_taps_k`.
      */
-    void (*columns)(float const *from, uint32_t const *firsts, float const *weights, size_t taps, size_t columns,
-                    float *to) noexcept;
-    /** Levels from 0 to 255, rounded; halves up. */
-    void (*round)(float const *levels, size_t count, uint8_t *to) noexcept;
+    void (*columns)(uint16_t const *from, uint32_t const *firsts, int16_t const *weights, size_t taps, size_t columns,
+                    uint8_t *to) noexcept;
 };
 
 extern resize_rows_t const resize_rows_serial;

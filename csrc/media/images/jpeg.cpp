@@ -161,7 +161,9 @@ class jpeg_t {
         jpeg_start_decompress(&info_);
         auto const columns = info_.output_width, samples = columns * JDIMENSION(info_.output_components);
         JSAMPARRAY const rows =
-            info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, samples, rows_at_once_k);
+            info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, samples + 1, rows_at_once_k);
+        // Off alignment: libjpeg-turbo writes aligned rows past the caches, and they are read right after.
+        for (JDIMENSION row = 0; row != rows_at_once_k; ++row) ++rows[row];
         while (info_.output_scanline != info_.output_height) {
             JDIMENSION const count = jpeg_read_scanlines(&info_, rows, rows_at_once_k);
             for (JDIMENSION row = 0; row != count; ++row) {
