@@ -190,13 +190,14 @@ static void a_configuration_is_read() {
     CHECK_STATUS(configure(R"( {"format": 1, "depth": 3, "hidden": 128, "head_dimension": 64, "width": 320,
         "dimensions": 96, "context": 512, "token_width": 48, "choice_temperature_groups": 4, "rotary_base": 5.0e4,
         "norm_epsilon": 1E-5, "local_window": 64, "global_every": 3, "trained": ["text", "\u00e4"],
-        "image": {"patch_side": 16, "more": [1, true, null, {"a": -1.5e-3}]}} )",
+        "image": {"patch_side": 16, "max_patches": 196}} )",
                            config),
                  uform_success_k);
     CHECK(config.depth == 3 && config.hidden == 128 && config.head_dimension == 64 && config.width == 320);
     CHECK(config.dimensions == 96 && config.context == 512 && config.token_width == 48);
     CHECK(config.choice_temperature_groups == 4 && config.rotary_base == 5e4 && config.norm_epsilon == 1e-5);
     CHECK(config.local_window == 64 && config.global_every == 3);
+    CHECK(config.image.patch_side == 16 && config.image.max_patches == 196);
     CHECK(config.window(0) == 64 && config.window(2) == 0 && config.window(3) == 64);
     config_t defaults;
     CHECK_STATUS(
@@ -282,12 +283,14 @@ static void wrong_configurations_are_refused() {
         refuses(entry.key, configure(configuration(entry.key, entry.value), config), entry.status, entry.message);
 
     std::string const good = configuration("depth", "2");
-    refuses("another format's keys", configure(R"({"new": {"a": [1, "x"]}, "format": 7})", config), uform_unsupported_k,
+    refuses("another format's keys",
+            configure(R"({"new": {"a": [1, true, null, {"b": -1.5e-3}]}, "format": 7})", config), uform_unsupported_k,
             "7");
     refuses("a format twice", configure(R"({"format": 1, "format": 1})", config), uform_malformed_k, "twice");
     refuses("a key twice", configure(good.substr(0, good.size() - 1) + ",\"depth\":2}", config), uform_malformed_k,
             "`depth`: the key stands twice");
-    refuses("a section twice", configure(good.substr(0, good.size() - 1) + R"(,"image":{},"image":{}})", config),
+    std::string const section = R"(,"image":{"patch_side":4,"max_patches":9})";
+    refuses("a section twice", configure(good.substr(0, good.size() - 1) + section + section + "}", config),
             uform_malformed_k, "`image`: the key stands twice");
     refuses("an empty text", configure("", config), uform_malformed_k, "byte 0");
     refuses("an array", configure("[]", config), uform_malformed_k, "an object is expected");
