@@ -302,6 +302,8 @@ def write_webps(folder: Path) -> None:
     write("photo", saved(natural, "WEBP", quality=90))
     write("photo_lossless", saved(natural, "WEBP", lossless=True))
     write("odd", saved(Image.fromarray(photo(317, 235)), "WEBP", quality=90))
+    for orientation in (3, 6):
+        write(f"odd_{orientation}", saved(Image.fromarray(photo(317, 235)), "WEBP", quality=90, exif=exif(orientation)))
     red = Image.fromarray(np.array([[[255, 0, 0, 0], [255, 0, 0, 51], [255, 0, 0, 255]]], np.uint8))
     write("alpha", saved(red, "WEBP", lossless=True, exact=True))
     half = np.zeros((32, 32, 4), np.uint8)

@@ -104,3 +104,9 @@ def test_orientations_equal_those_of_pillow(
     name = f"turned_{orientation}{kind}"
     picture = Image.open(files / name)
     assert distance(decode(name), ImageOps.exif_transpose(picture).convert("RGB")) <= 0.5
+
+
+@pytest.mark.parametrize("name", ["odd_3.webp", "odd_6.webp"])
+def test_reduced_planes_are_turned(decode: Callable[..., np.ndarray], files: Path, name: str) -> None:
+    picture = ImageOps.exif_transpose(Image.open(files / name)).convert("RGB")
+    assert distance(decode(name, (64, 80)), picture.resize((64, 80), Image.Resampling.BILINEAR)) <= 0.5

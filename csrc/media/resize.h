@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "media/codecs.h"
-#include "media/resize_rows.h"
+#include "media/resize_axis.h"
 
 namespace uform {
 
@@ -33,6 +33,23 @@ constexpr picture_t turned(picture_t picture, orientation_t orientation) noexcep
     bool const swaps = orientation >= orientation_t::transposed_k;
     return swaps ? picture_t {picture.height, picture.width} : picture;
 }
+
+/** Where the rows of a stored picture go in the picture that is viewed. */
+class oriented_rows_t {
+  public:
+    oriented_rows_t() noexcept = default;
+    /** @param[in] target Size as viewed. @param[out] rgb [target.height, target.width, 3] */
+    oriented_rows_t(picture_t target, orientation_t orientation, uint8_t *rgb) noexcept;
+
+    /** Writes the next row, as stored: as many pixels as a stored row of the target has. */
+    void write(uint8_t const *row) noexcept;
+
+  private:
+    size_t columns_ = 0;
+    uint8_t *place_ = nullptr;   /**< Where the row's first pixel goes. */
+    ptrdiff_t across_bytes_ = 0; /**< From a pixel to the next of its row. */
+    ptrdiff_t down_bytes_ = 0;   /**< From a row to the next. */
+};
 
 /** Turns the rows of a stored picture into the picture that is viewed. One picture an object, one thread at a time. */
 class resizer_t {
@@ -61,63 +78,24 @@ class resizer_t {
     void take(uint8_t const *row) noexcept;
 
   private:
-    /** One direction. */
-    struct axis_t {
-        uint32_t source = 1, target = 1; /**< Pixels. */
-        double scale = 1;                /**< Pixels of the source for one of the target. */
-        double support = 1;              /**< Half the filter's width, in pixels of the source. */
-    };
-
-    /** The pixels of the source that make one of the target: from `first` up to `last`. */
-    struct span_t {
-        uint32_t first = 0, last = 0;
-        double center = 0;
-        double norm = 1;  /**< One over the sum of the triangle's weights. */
-        double carry = 0; /**< What rounding has left of the weights so far. */
-
-        span_t() noexcept = default;
-        span_t(axis_t const &axis, uint32_t pixel) noexcept;
-        uint32_t pixels() const noexcept { return last - first; }
-        bool covers(uint32_t pixel) const noexcept { return pixel >= first && pixel < last; }
-        double weight(axis_t const &axis, uint32_t pixel) const noexcept;
-        /** The same in parts of `one`: weights of all pixels, in turn, have this sum. */
-        uint32_t next_weight(axis_t const &axis, uint32_t pixel, double one) noexcept;
-    };
-
-    static size_t pixels_of_filter(axis_t const &axis) noexcept;
-    static size_t taps(axis_t const &across) noexcept;
     bool reduces() const noexcept { return down_.scale >= 1; }
-    /** Whether sums of 16 bits would add up too much of what is cut. */
-    bool is_wide() const noexcept { return pixels_of_filter(down_) > 64; }
-    void aim(uint8_t *rgb, picture_t target, orientation_t orientation) noexcept;
-    void list_columns() noexcept;
-    void start_span(uint32_t row) noexcept;
     void reduce(uint8_t const *row) noexcept;
-    void add(uint8_t const *row) noexcept;
-    void add_wide(uint8_t const *row) noexcept;
     void enlarge(uint8_t const *row) noexcept;
-    void resize_columns(uint16_t const *from, uint8_t *to) const noexcept;
-    void write(uint8_t const *line) noexcept;
 
-    resize_rows_t const *loops_ = nullptr;
-    axis_t across_, down_;
+    resize_axis_t down_;
+    size_t row_samples_ = 0;
+    size_t line_samples_ = 0;
     bool copies_ = false;  /**< Source and target have one size. */
     uint32_t taken_ = 0;   /**< Rows of the source. */
     uint32_t written_ = 0; /**< Rows of the target, in the source's order. */
 
-    /** The row of the target that is written next, and the one after it: row `r` at `r % 2`. */
-    span_t spans_[2];
     uint8_t *memory_ = nullptr;
-    uint32_t *firsts_ = nullptr;  /**< [target columns] the first pixel that is weighted. */
-    uint32_t *wide_sums_[2] = {}; /**< Of the spans, [source columns, 3], in 1 / 2^24 of a level; if wide. */
-    uint16_t *sums_[2] = {};      /**< The same, in 1/256 of a level. */
-    int16_t *weights_ = nullptr;  /**< [target columns, taps] */
-    uint8_t *lines_[2] = {};      /**< Resized rows, [target columns, 3]. */
-    uint8_t *between_ = nullptr;  /**< A row between two of these. */
-
-    uint8_t *output_ = nullptr;  /**< Where the source's first pixel goes. */
-    ptrdiff_t across_bytes_ = 0; /**< From a pixel to the next of its row in the source. */
-    ptrdiff_t down_bytes_ = 0;   /**< From a row of the source to the next. */
+    resize_columns_t columns_;
+    resize_sums_t sums_;         /**< If reduced. */
+    uint16_t *row_ = nullptr;    /**< A row of the source, in 1/256 of a level; if enlarged. */
+    uint8_t *lines_[2] = {};     /**< Resized rows: two when enlarging. */
+    uint8_t *between_ = nullptr; /**< A row between two of these. */
+    oriented_rows_t output_;
 };
 
 } // namespace uform

@@ -14,8 +14,10 @@ namespace uform {
 constexpr unsigned sum_bits_k = 8;
 /** Of a weight over columns. */
 constexpr unsigned column_weight_bits_k = 14;
-/** Weights over columns come in groups, whose last ones may be zeros. */
-constexpr size_t column_taps_k = 4;
+/** Of a level of a plane. */
+constexpr unsigned plane_bits_k = 6;
+/** Weights over columns come in groups, whose last ones may be zeros: of three channels, and of one. */
+constexpr size_t column_taps_k = 4, plane_taps_k = 8;
 /** What `columns` may read after the end of a row of sums, and write after the end of a row of levels. */
 constexpr size_t sums_padding_k = 16, levels_padding_k = 1;
 
@@ -33,6 +35,12 @@ struct resize_rows_t {
      */
     void (*columns)(uint16_t const *from, uint32_t const *firsts, int16_t const *weights, size_t taps, size_t columns,
                     uint8_t *to) noexcept;
+    /**
+     *  The same for one channel: `to` [columns] are in 1 / 2^`plane_bits_k` of a level.
+     *  @param[in] taps A multiple of `plane_taps_k`.
+     */
+    void (*plane_columns)(uint16_t const *from, uint32_t const *firsts, int16_t const *weights, size_t taps,
+                          size_t columns, int16_t *to) noexcept;
 };
 
 extern resize_rows_t const resize_rows_serial;

@@ -83,9 +83,43 @@ void columns(uint16_t const *from, uint32_t const *firsts, int16_t const *weight
     }
 }
 
+__m128i weigh_plane(uint16_t const *pixels, int16_t const *weights, size_t taps) noexcept {
+    __m128i sums = _mm_setzero_si128();
+    for (size_t tap = 0; tap != taps; tap += plane_taps_k) {
+        __m128i const eight = _mm_srli_epi16(_mm_loadu_si128(reinterpret_cast<__m128i const *>(pixels + tap)), 1);
+        __m128i const factors = _mm_loadu_si128(reinterpret_cast<__m128i const *>(weights + tap));
+        sums = _mm_add_epi32(sums, _mm_madd_epi16(eight, factors));
+    }
+    return sums;
+}
+
+void plane_columns(uint16_t const *from, uint32_t const *firsts, int16_t const *weights, size_t taps, size_t columns,
+                   int16_t *to) noexcept {
+    constexpr int bits = int(sum_bits_k) - 1 + int(column_weight_bits_k) - int(plane_bits_k);
+    // The last four columns may be some of those before as well.
+    for (size_t next = 0; next < columns; next += 4) {
+        size_t const column = columns < 4 ? 0 : next + 4 <= columns ? next : columns - 4;
+        size_t const second = columns > 1 ? column + 1 : column, third = columns > 2 ? column + 2 : column,
+                     fourth = columns > 3 ? column + 3 : column;
+        auto const weigh = [&](size_t index) {
+            return weigh_plane(from + firsts[index], weights + index * taps, taps);
+        };
+        __m128i const pairs = _mm_hadd_epi32(weigh(column), weigh(second)),
+                      others = _mm_hadd_epi32(weigh(third), weigh(fourth));
+        __m128i const sums = _mm_add_epi32(_mm_hadd_epi32(pairs, others), _mm_set1_epi32(1 << (bits - 1)));
+        __m128i const words = _mm_packs_epi32(_mm_srai_epi32(sums, bits), _mm_setzero_si128());
+        if (columns >= 4) _mm_storel_epi64(reinterpret_cast<__m128i *>(to + column), words);
+        else {
+            int16_t levels[8];
+            _mm_storeu_si128(reinterpret_cast<__m128i *>(levels), words);
+            std::memcpy(to, levels, columns * sizeof(*to));
+        }
+    }
+}
+
 } // namespace
 
-constinit resize_rows_t const resize_rows_haswell = {add, add_twice, columns};
+constinit resize_rows_t const resize_rows_haswell = {add, add_twice, columns, plane_columns};
 
 } // namespace uform
 

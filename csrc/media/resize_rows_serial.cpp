@@ -39,8 +39,19 @@ void columns(uint16_t const *from, uint32_t const *firsts, int16_t const *weight
     }
 }
 
+void plane_columns(uint16_t const *from, uint32_t const *firsts, int16_t const *weights, size_t taps, size_t columns,
+                   int16_t *to) noexcept {
+    constexpr unsigned bits = sum_bits_k - 1 + column_weight_bits_k - plane_bits_k;
+    for (size_t column = 0; column != columns; ++column, weights += taps) {
+        uint16_t const *const pixels = from + firsts[column];
+        int32_t sum = 1 << (bits - 1);
+        for (size_t tap = 0; tap != taps; ++tap) sum += (pixels[tap] >> 1) * weights[tap];
+        to[column] = int16_t(sum >> bits);
+    }
+}
+
 } // namespace
 
-constinit resize_rows_t const resize_rows_serial = {add, add_twice, columns};
+constinit resize_rows_t const resize_rows_serial = {add, add_twice, columns, plane_columns};
 
 } // namespace uform

@@ -141,7 +141,7 @@ static void loops_give_the_same_bits() {
             CHECK(sums == fast_sums && other_sums == fast_other_sums);
         }
     }
-    for (size_t taps : {4u, 8u, 20u}) {
+    for (size_t taps : {4u, 8u, 20u, 24u}) {
         size_t const columns = 50, pixels = 70;
         std::vector<uint16_t> from(pixels * 3 + sums_padding_k);
         for (uint16_t &sum : from) sum = uint16_t(generator());
@@ -161,6 +161,15 @@ static void loops_give_the_same_bits() {
         resize_rows_haswell.columns(from.data(), firsts.data(), weights.data(), taps, columns, fast.data());
         serial.resize(columns * 3), fast.resize(columns * 3);
         CHECK(serial == fast);
+
+        if (taps % plane_taps_k) continue;
+        for (size_t some : {1u, 2u, 3u, 4u, 5u, 50u}) {
+            std::vector<int16_t> plane(some), fast_plane(some);
+            resize_rows_serial.plane_columns(from.data(), firsts.data(), weights.data(), taps, some, plane.data());
+            resize_rows_haswell.plane_columns(from.data(), firsts.data(), weights.data(), taps, some,
+                                              fast_plane.data());
+            CHECK(plane == fast_plane);
+        }
     }
 }
 #endif

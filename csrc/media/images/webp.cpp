@@ -11,6 +11,7 @@
 #include "media/images/bounds.h"
 #include "media/images/exif.h"
 #include "media/images/over_white.h"
+#include "media/images/yuv.h"
 #include "media/resize.h"
 
 namespace uform {
@@ -22,6 +23,9 @@ struct freed_t {
 };
 using memory_t = std::unique_ptr<uint8_t, freed_t>;
 using demuxer_t = std::unique_ptr<WebPDemuxer, freed_t>;
+
+/** As WebPGetFeatures numbers them. */
+constexpr int lossy_format_k = 1, lossless_format_k = 2;
 
 class webp_t {
   public:
@@ -61,9 +65,17 @@ class webp_t {
         if (columns != uint64_t(frame_.width) || rows != uint64_t(frame_.height))
             return refuse(fault_, uform_malformed_k, "a WebP file whose picture has another size than its frame");
 
+        bool const covers_canvas = columns == canvas_.width && rows == canvas_.height;
+        if (config.input.format == lossy_format_k && !config.input.has_alpha && covers_canvas) {
+            yuv_picture_t const planes = {canvas_};
+            if (planes.covers(turned(size, orientation()))) return decode_planes(config, planes, size, rgb);
+        }
+
         // Lossless pictures are whole in memory twice, as are the alphas of others.
         size_t const channels = config.input.has_alpha ? 4 : 3, row_bytes = columns * channels;
-        uint64_t const pixel_bytes = channels + (config.input.format == 2 ? 4 : config.input.has_alpha ? 2 : 0);
+        uint64_t const pixel_bytes = channels + (config.input.format == lossless_format_k ? 4
+                                                 : config.input.has_alpha                 ? 2
+                                                                                          : 0);
         uint64_t const line_bytes = uint64_t(canvas_.width) * 3;
         uint64_t const bytes = columns * rows * pixel_bytes + line_bytes;
         uint64_t const resized = resizer_t::bytes(canvas_, size, orientation());
@@ -86,6 +98,28 @@ class webp_t {
         if (code == VP8_STATUS_OUT_OF_MEMORY)
             return refuse(fault_, uform_out_of_memory_k, "no memory to decode a picture");
         return refuse(fault_, uform_malformed_k, "a WebP file with a picture that is cut off or damaged");
+    }
+
+    /** What is reduced to less than half is not turned into RGB before: it would be most of the work after decoding. */
+    uform_status_t decode_planes(WebPDecoderConfig &config, yuv_picture_t planes, picture_t size,
+                                 uint8_t *rgb) noexcept {
+        uint64_t const bytes = planes.bytes() + reduce_yuv_bytes(planes, size, orientation());
+        if (uform_status_t const status = check_bytes(bytes, limits_, fault_)) return status;
+        memory_t const memory(static_cast<uint8_t *>(std::malloc(planes.bytes())));
+        if (!memory) return refuse_code(VP8_STATUS_OUT_OF_MEMORY);
+
+        size_t const y_bytes = size_t(planes.columns(0)) * planes.rows(0);
+        size_t const colour_bytes = size_t(planes.columns(1)) * planes.rows(1);
+        WebPYUVABuffer &output = config.output.u.YUVA;
+        output.y = memory.get(), output.u = output.y + y_bytes, output.v = output.u + colour_bytes;
+        output.y_stride = int(planes.columns(0)), output.u_stride = output.v_stride = int(planes.columns(1));
+        output.y_size = y_bytes, output.u_size = output.v_size = colour_bytes;
+        config.output.colorspace = MODE_YUV;
+        config.output.is_external_memory = 1;
+        VP8StatusCode const decoded = WebPDecode(frame_.fragment.bytes, frame_.fragment.size, &config);
+        if (decoded != VP8_STATUS_OK) return refuse_code(decoded);
+        planes.planes[0] = output.y, planes.planes[1] = output.u, planes.planes[2] = output.v;
+        return reduce_yuv(planes, size, orientation(), rgb) ? uform_success_k : refuse_code(VP8_STATUS_OUT_OF_MEMORY);
     }
 
     /** Puts the frame on the canvas, `line` [canvas columns, 3] by line. */

@@ -1,7 +1,7 @@
 /**
  *  WebP: lossy and lossless, with alpha, and animations. See codecs.h.
  *  An animation is its first frame, on a white canvas; the background that its file names is not painted, as in
- * browsers.
+ *  browsers. A lossy picture without alpha that shrinks to half or less is resized before it becomes RGB.
  */
 #pragma once
 #include "media/codecs.h"
