@@ -31,6 +31,8 @@ class visit_t {
     visit_t &operator=(visit_t const &) = delete;
     ~visit_t();
     explicit operator bool() const noexcept { return admitted_; }
+    /** Whether the interpreter waits for this thread before it ends. */
+    bool is_awaited() const noexcept { return counted_; }
 
   private:
     bool admitted_;
@@ -44,8 +46,13 @@ class without_gil_t {
     without_gil_t(without_gil_t const &) = delete;
     without_gil_t &operator=(without_gil_t const &) = delete;
     ~without_gil_t() {
-        // The interpreter ends threads that come back to it now by unwinding them, which frames of C++ do not survive.
-        while (is_finalizing() && !is_exiting_thread()) pause();
+        // An interpreter at its end stops threads that come back to it by unwinding them, which frames of C++ do not
+        // survive: they stay away from one that may be there soon.
+        visit_t const visit;
+        if (!visit.is_awaited() && !is_exiting_thread()) {
+            for (int look = 0; look != 50 && !is_finalizing(); ++look) usleep(1000);
+            while (is_finalizing()) pause();
+        }
         PyEval_RestoreThread(state_);
     }
 
