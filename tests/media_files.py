@@ -243,6 +243,10 @@ def write_pngs(folder: Path) -> None:
             noise = samples >> (16 - depth)
             write(f"noise_{colour}_{depth}", png(noise, depth, colour, filters=range(5)))
             write(f"noise_{colour}_{depth}_interlaced", png(noise, depth, colour, range(5), interlaced=True))
+        # Most rows as photos have them.
+        noise, filters = samples >> 8, (4, 4, 1, 4, 3, 4, 2, 4, 0)
+        write(f"paeth_{colour}", png(noise, 8, colour, filters))
+        write(f"paeth_{colour}_interlaced", png(noise, 8, colour, filters, interlaced=True))
 
     # Red, green, blue and half-transparent black, a quarter of the width each.
     palette = png_chunk(b"PLTE", bytes([255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0]))

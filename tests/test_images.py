@@ -72,6 +72,7 @@ PICTURES = [
     *("photo_444.jpg", "photo_422.jpg", "photo_420.jpg", "photo_grey.jpg", "photo_rgb.jpg", "photo_progressive.jpg"),
     *("odd_444.jpg", "odd_422.jpg", "odd_420.jpg", "cmyk.jpg", "ycck.jpg"),
     *("photo.png", "odd_interlaced.png", "noise_0_8.png", "noise_2_8.png", "noise_4_8.png", "noise_6_8.png"),
+    *("paeth_2.png", "paeth_6.png", "paeth_2_interlaced.png", "paeth_6_interlaced.png"),
     *("palette_4.png", "photo.webp", "photo_lossless.webp", "odd.webp", "alpha_lossy.webp"),
 ]
 

@@ -10,12 +10,14 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "check.h"
 #include "media/codecs.h"
+#include "media/images/png_unfilter.h"
 
 using namespace uform;
 
@@ -434,6 +436,37 @@ static int measure(char **arguments) {
     return std::printf("%.3f ms, at the best %.3f\n", rounds[12], rounds[0]), 0;
 }
 
+/** Rows that are unfiltered together are what they are one by one. */
+static void filters_are_undone_together() {
+    std::mt19937 generator(1);
+    for (size_t pixel_bytes : {1u, 3u, 4u, 6u})
+        for (size_t columns : {1u, 3u, 4u, 5u, 50u})
+            for (int round = 0; round != 20; ++round) {
+                size_t const count = columns * pixel_bytes, stride = count + 1;
+                bytes_t lines(png_rows_together_k * stride + png_padding_k), above(count + png_padding_k);
+                for (uint8_t &byte : lines) byte = uint8_t(generator());
+                for (uint8_t &byte : above) byte = uint8_t(generator());
+                for (size_t row = 0; row != png_rows_together_k; ++row)
+                    lines[row * stride] = uint8_t(generator() % 2 ? 4 : generator() % 5);
+                bytes_t together = lines;
+                if (!unfilter_png_together(together.data(), stride, above.data(), pixel_bytes)) {
+                    CHECK(together == lines);
+                    continue;
+                }
+                for (size_t row = 0; row != png_rows_together_k; ++row) {
+                    uint8_t *const line = lines.data() + row * stride;
+                    uint8_t const *const before = row ? line - stride + 1 : above.data();
+                    CHECK(unfilter_png(line[0], line + 1, before, count, pixel_bytes));
+                    CHECK(std::equal(line + 1, line + stride, together.data() + row * stride + 1));
+                }
+            }
+    // One that does not exist.
+    bytes_t lines(png_rows_together_k * 31 + png_padding_k, 4);
+    lines[2 * 31] = 5;
+    bytes_t const above(30 + png_padding_k), before = lines;
+    CHECK(!unfilter_png_together(lines.data(), 31, above.data(), 3) && lines == before);
+}
+
 int main(int count, char **arguments) {
     if (count == 6 && !std::strcmp(arguments[1], "--decode")) return decode_one(arguments + 2);
     if (count == 5 && !std::strcmp(arguments[1], "--measure")) return measure(arguments + 2);
@@ -456,6 +489,7 @@ int main(int count, char **arguments) {
     RUN(broken_files_do_no_harm);
     RUN(ends_and_padding_of_jpeg);
     RUN(scans_are_bounded);
+    RUN(filters_are_undone_together);
     RUN(threads_share_nothing);
     return check_report();
 }

@@ -147,15 +147,22 @@ class png_decoder_t {
         return uform_success_k;
     }
 
-    /** Rows of a pass come in order: the one above was unfiltered before. */
+    /** Rows of a pass come in order: the one above was unfiltered before, and this one perhaps with it. */
     uform_status_t unfilter(size_t index, size_t row, size_t columns, uint8_t const *&samples) noexcept {
         size_t const count = png_.samples.row_bytes(columns), stride = count + 1;
         size_t const pixel_bytes = std::max<size_t>(png_.samples.channels() * png_.samples.depth / 8, 1);
         uint8_t *const line = inflated_ + starts_[index] + row * stride;
+        samples = line + 1;
+        if (row < unfiltered_[index]) return uform_success_k;
         uint8_t const *const above = row ? line - stride + 1 : zeros_;
+        bool const are_there = passes_[index].rows(png_.frame.height) - row >= png_rows_together_k;
+        if (are_there && unfilter_png_together(line, stride, above, pixel_bytes)) {
+            unfiltered_[index] = row + png_rows_together_k;
+            return uform_success_k;
+        }
         if (!unfilter_png(line[0], line + 1, above, count, pixel_bytes))
             return refuse(fault_, uform_malformed_k, "a PNG file with a filter of number %u", line[0]);
-        samples = line + 1;
+        unfiltered_[index] = row + 1;
         return uform_success_k;
     }
 
@@ -165,7 +172,8 @@ class png_decoder_t {
     png_colours_t const colours_;
     pass_t const *passes_ = whole_k;
     size_t passes_count_ = 1;
-    uint64_t starts_[std::size(interlaced_k)] = {}; /**< Where each pass's rows start. */
+    uint64_t starts_[std::size(interlaced_k)] = {};     /**< Where each pass's rows start. */
+    uint64_t unfiltered_[std::size(interlaced_k)] = {}; /**< Rows of each pass. */
     uint64_t inflated_bytes_ = 0;
 
     memory_t memory_;

@@ -10,7 +10,7 @@ using samples_t = int16_t __attribute__((vector_size(16)));
 
 samples_t load(uint8_t const *pixel) noexcept {
     uint8_t __attribute__((vector_size(8))) bytes;
-    static_assert(sizeof(bytes) == png_padding_k);
+    static_assert(sizeof(bytes) <= png_padding_k);
     std::memcpy(&bytes, pixel, sizeof(bytes));
     return __builtin_convertvector(bytes, samples_t);
 }
@@ -87,5 +87,24 @@ bool unfilter_png(uint8_t filter, uint8_t *row, uint8_t const *above, size_t cou
     default: return undo<8>(filter, row, above, count);
     }
 }
+
+#if defined(__x86_64__)
+bool unfilter_png_together(uint8_t *lines, size_t stride, uint8_t const *above, size_t pixel_bytes) noexcept {
+    constexpr size_t paeth_k = 4, least_paeths_k = 2;
+    size_t paeths = 0;
+    for (size_t row = 0; row != png_rows_together_k; ++row) {
+        uint8_t const filter = lines[row * stride];
+        if (filter > paeth_k) return false;
+        paeths += filter == paeth_k;
+    }
+    size_t const columns = (stride - 1) / pixel_bytes;
+    bool const pays = paeths >= least_paeths_k && columns >= png_rows_together_k;
+    if (!pays || (pixel_bytes != 3 && pixel_bytes != 4) || !__builtin_cpu_supports("avx2")) return false;
+    unfilter_png_haswell(lines, stride, above, columns, pixel_bytes);
+    return true;
+}
+#else
+bool unfilter_png_together(uint8_t *, size_t, uint8_t const *, size_t) noexcept { return false; }
+#endif
 
 } // namespace uform
