@@ -9,6 +9,21 @@ It needs torch, which `uform` does not: `pip install 'uform[torch]'`.
 
 from __future__ import annotations
 
+from uform_torch.batch import TapeBatch
+from uform_torch.collate import AudioFile, ImageFile, Samples, Text, VideoFile, collate
+from uform_torch.dataset import TapeDataset, write_tape
 from uform_torch.tensors import TensorArena, to_tensor
 
-__all__ = ["TensorArena", "to_tensor"]
+__all__ = [
+    "AudioFile",
+    "ImageFile",
+    "Samples",
+    "TapeBatch",
+    "TapeDataset",
+    "TensorArena",
+    "Text",
+    "VideoFile",
+    "collate",
+    "to_tensor",
+    "write_tape",
+]
