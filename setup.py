@@ -80,7 +80,7 @@ def extensions() -> list[Extension]:
         library_link = [f"-Wl,-soname,{name}", *exports, "-ldl"]
     include_dirs = [os.path.abspath("csrc/include"), os.path.abspath("csrc")]
     depends = [*find("csrc/core/**/*.h", "csrc/kernels/**/*.h", "csrc/media/**/*.h", HEADERS), exported]
-    folders = ("core", "kernels", "model", "encode")
+    folders = ("core", "kernels", "model", "encode", "rank")
     library = Extension(
         LIBRARY,
         sources=find(*(f"csrc/{folder}/**/*.cpp" for folder in folders), "csrc/media/*.cpp"),

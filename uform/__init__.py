@@ -6,7 +6,7 @@
     encoded = model.on(executor).text_encode(["a cat on a mat", "a dog in the fog"], arena)
     embeddings = numpy.asarray(encoded.embeddings)  # (2, dimensions), no copy
 
-Modules are named as the C headers: `types`, `model`, `encode`. All their names are here as well.
+Modules are named as the C headers: `types`, `model`, `encode`, whose names are here as well, and `rank`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
+from uform import rank
 from uform._uform import version
 from uform.encode import (
     AudioEncodeStats,
@@ -103,6 +104,7 @@ __all__ = [
     "get_include",
     "get_library",
     "gpu_devices",
+    "rank",
 ]
 
 __version__ = version()

@@ -505,3 +505,24 @@ class Model:
         stats: AudioEncodeStats | None = None,
         progress: _Progress | None = None,
     ) -> EncodedBatch: ...
+
+def _maxsim(
+    queries: Buffer,
+    query_offsets: Buffer,
+    documents: Buffer,
+    document_offsets: Buffer,
+    candidate_offsets: Buffer | None,
+    candidates: Buffer | None,
+    scores: NDArray[Any],
+    executor: Executor | None,
+) -> None: ...
+def _top_k(
+    queries: Buffer,
+    corpus: Buffer,
+    k: int,
+    first_id: int,
+    merge: bool,
+    scores: NDArray[Any],
+    ids: NDArray[Any],
+    executor: Executor | None,
+) -> None: ...

@@ -76,6 +76,7 @@ void bind_types(py::module_ &module);
 void bind_model(receivers_t &receivers);
 /** `default_outputs`: what verbs keep where nothing is asked for. */
 void bind_encode(py::module_ &module, receivers_t &receivers, py::object const &default_outputs);
+void bind_rank(py::module_ &module);
 void bind_media(py::module_ &module, receivers_t &receivers, py::object const &default_outputs);
 
 } // namespace uform::python

@@ -17,6 +17,7 @@ PYBIND11_MODULE(_uform, module) {
     py::object const default_outputs = outputs_t::bind(module);
     bind_encode(module, receivers, default_outputs);
     bind_media(module, receivers, default_outputs);
+    bind_rank(module);
     // To users the classes are the package's.
     for (auto [name, value] : py::dict(module.attr("__dict__")))
         if (py::isinstance<py::type>(value)) value.attr("__module__") = "uform";

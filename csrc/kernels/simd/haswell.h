@@ -5,7 +5,9 @@
 #include "../packed.h"
 #include "intrinsics.h"
 
+#if !defined(UFORM_TARGET)
 #define UFORM_TARGET "avx2,fma,f16c"
+#endif
 #include "begin.h"
 
 namespace uform {

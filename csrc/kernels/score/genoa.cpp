@@ -1,0 +1,91 @@
+#if defined(__x86_64__)
+#include <cstring>
+
+#define UFORM_TARGET "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bf16,avx512vnni,avx512vpopcntdq"
+#include "../product/genoa.h"
+
+#include "score_product.h"
+
+namespace uform {
+namespace {
+
+/** Up to `rows_` rows; VPDPBUSD takes unsigned bytes on one side, so these are 128 more than they are. */
+template <size_t rows_>
+void score_i8_rows(uint8_t const *rows, size_t row_bytes, size_t width, int8_t const *queries, __m512i excess,
+                   int32_t *scores) noexcept {
+    constexpr size_t lanes = score_i8_lanes_k;
+    __m512i sums[rows_];
+#pragma GCC unroll 8
+    for (size_t row = 0; row != rows_; ++row) sums[row] = _mm512_setzero_si512();
+    auto const step = [&](size_t column, size_t count) noexcept {
+        __m512i const query = _mm512_load_si512(queries + column * lanes);
+#pragma GCC unroll 8
+        for (size_t row = 0; row != rows_; ++row) {
+            int four = 0;
+            if (count == 4) __builtin_memcpy(&four, rows + row * row_bytes + column, 4);
+            else std::memcpy(&four, rows + row * row_bytes + column, count);
+            __m512i const raised = _mm512_set1_epi32(four ^ static_cast<int>(0x80808080u));
+            sums[row] = _mm512_dpbusd_epi32(sums[row], raised, query);
+        }
+    };
+    size_t column = 0;
+    for (; column + 4 <= width; column += 4) step(column, 4);
+    if (column != width) step(column, width - column);
+#pragma GCC unroll 8
+    for (size_t row = 0; row != rows_; ++row)
+        _mm512_storeu_si512(scores + row * lanes, _mm512_sub_epi32(sums[row], excess));
+}
+
+} // namespace
+
+void score_bf16_genoa(score_t const &arguments) noexcept { score_products<genoa_product_t>(arguments); }
+
+void score_i8_genoa(score_t const &arguments) noexcept {
+    constexpr size_t lanes = score_i8_lanes_k, most_rows = 8;
+    auto const *queries = static_cast<int8_t const *>(arguments.queries);
+    auto const *rows = static_cast<uint8_t const *>(arguments.rows);
+    auto *scores = static_cast<int32_t *>(arguments.scores);
+    // What the 128 bring in, of each lane; queries are padded with zeros.
+    __m512i excess = _mm512_setzero_si512();
+    for (size_t column = 0; column < arguments.width; column += 4)
+        excess = _mm512_dpbusd_epi32(excess, _mm512_set1_epi8(char(128)), _mm512_load_si512(queries + column * lanes));
+    size_t row = 0;
+    for (; arguments.count - row >= most_rows; row += most_rows)
+        score_i8_rows<most_rows>(rows + row * arguments.row_bytes, arguments.row_bytes, arguments.width, queries,
+                                 excess, scores + row * lanes);
+    for (; row != arguments.count; ++row)
+        score_i8_rows<1>(rows + row * arguments.row_bytes, arguments.row_bytes, arguments.width, queries, excess,
+                         scores + row * lanes);
+}
+
+void score_bits_genoa(score_t const &arguments) noexcept {
+    constexpr size_t lanes = score_bits_lanes_k;
+    for (size_t row = 0; row != arguments.count; ++row) {
+        auto const *bytes = static_cast<uint8_t const *>(arguments.rows) + row * arguments.row_bytes;
+        auto const *queries = static_cast<uint64_t const *>(arguments.queries);
+        __m512i sum = _mm512_setzero_si512();
+        auto const step = [&](uint64_t word) noexcept {
+            __m512i const differ = _mm512_xor_si512(_mm512_set1_epi64(int64_t(word)), _mm512_load_si512(queries));
+            sum = _mm512_add_epi64(sum, _mm512_popcnt_epi64(differ));
+            queries += lanes;
+        };
+        size_t first = 0;
+        for (; first + 8 <= arguments.width; first += 8) {
+            uint64_t word;
+            __builtin_memcpy(&word, bytes + first, 8);
+            step(word);
+        }
+        if (first != arguments.width) {
+            uint64_t word = 0;
+            std::memcpy(&word, bytes + first, arguments.width - first);
+            step(word);
+        }
+        auto *scores = reinterpret_cast<__m256i *>(static_cast<int32_t *>(arguments.scores) + row * lanes);
+        _mm256_storeu_si256(scores, _mm512_cvtepi64_epi32(sum));
+    }
+}
+
+} // namespace uform
+
+#include "../simd/end.h"
+#endif

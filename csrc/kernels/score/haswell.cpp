@@ -1,0 +1,71 @@
+#if defined(__x86_64__)
+#include <cstring>
+
+#define UFORM_TARGET "avx2,fma,f16c,popcnt"
+#include "../simd/haswell.h"
+
+#include "score_simd.h"
+
+namespace uform {
+
+void score_f32_haswell(score_t const &arguments) noexcept { score_f32<haswell_t, 6, 2, score_lanes_k>(arguments); }
+
+void score_f32_half_haswell(score_t const &arguments) noexcept {
+    score_f32<haswell_t, 6, 2, score_half_lanes_k>(arguments);
+}
+
+void score_f32_narrow_haswell(score_t const &arguments) noexcept {
+    score_f32<haswell_t, 12, 1, score_narrow_lanes_k>(arguments);
+}
+
+/** Four neighbouring columns at once, widened to 16 bits: products of pairs of them, summed up, fit 32. */
+void score_i8_haswell(score_t const &arguments) noexcept {
+    constexpr size_t lanes = score_i8_lanes_k;
+    for (size_t row = 0; row != arguments.count; ++row) {
+        auto const *numbers = static_cast<int8_t const *>(arguments.rows) + row * arguments.row_bytes;
+        auto const *queries = static_cast<int8_t const *>(arguments.queries);
+        __m256i sums[4] = {};
+        for (size_t column = 0; column < arguments.width; column += 4, queries += 4 * lanes) {
+            int four = 0;
+            size_t const left = arguments.width - column;
+            if (left >= 4) __builtin_memcpy(&four, numbers + column, 4);
+            else std::memcpy(&four, numbers + column, left);
+            __m256i const wide = _mm256_broadcastq_epi64(_mm_cvtepi8_epi16(_mm_cvtsi32_si128(four)));
+            for (size_t part = 0; part != 4; ++part) {
+                auto const *from = reinterpret_cast<__m128i const *>(queries + 16 * part);
+                __m256i const query = _mm256_cvtepi8_epi16(_mm_load_si128(from));
+                sums[part] = _mm256_add_epi32(sums[part], _mm256_madd_epi16(wide, query));
+            }
+        }
+        // Each lane's sum is in two halves, side by side; adding them leaves quarters of vectors in another order.
+        auto *scores = reinterpret_cast<__m256i *>(static_cast<int32_t *>(arguments.scores) + row * lanes);
+        for (size_t part = 0; part != 2; ++part) {
+            __m256i const both = _mm256_hadd_epi32(sums[2 * part], sums[2 * part + 1]);
+            _mm256_storeu_si256(scores + part, _mm256_permute4x64_epi64(both, 0xd8));
+        }
+    }
+}
+
+void score_bits_haswell(score_t const &arguments) noexcept {
+    constexpr size_t lanes = score_bits_lanes_k;
+    for (size_t row = 0; row != arguments.count; ++row) {
+        auto const *bytes = static_cast<uint8_t const *>(arguments.rows) + row * arguments.row_bytes;
+        auto const *queries = static_cast<uint64_t const *>(arguments.queries);
+        int64_t sums[lanes] = {};
+        for (size_t first = 0; first < arguments.width; first += 8, queries += lanes) {
+            uint64_t word = 0;
+            size_t const left = arguments.width - first;
+            if (left >= 8) __builtin_memcpy(&word, bytes + first, 8);
+            else std::memcpy(&word, bytes + first, left);
+#pragma GCC unroll 8
+            for (size_t lane = 0; lane != lanes; ++lane) sums[lane] += __builtin_popcountll(word ^ queries[lane]);
+        }
+        auto *scores = static_cast<int32_t *>(arguments.scores) + row * lanes;
+        for (size_t lane = 0; lane != lanes; ++lane) scores[lane] = static_cast<int32_t>(sums[lane]);
+    }
+}
+
+} // namespace uform
+
+#include "../simd/end.h"
+#endif

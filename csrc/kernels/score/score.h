@@ -1,0 +1,55 @@
+/**
+ *  Scores of rows against a few packed queries: inner products, or Hamming distances. What ranking is made of.
+ *
+ *  The queries stand in lanes, the rows are read where they lie, and each number of a row meets all lanes at once:
+ *
+ *  | kind | lanes | queries | scores |
+ *  |---|---|---|---|
+ *  | F32 | 32 | F32 [width, 32] | F32: fused multiply-adds in the order of the columns, the same bits in every class |
+ *  | F32, narrower | 16, 8 | F32 [width, lanes] | the same |
+ *  | BF16 | 32 | two panels of packed.h | F32, as product.h has it |
+ *  | I8 | 16 | int8_t [width / 4, 16, 4], padded with zeros | int32_t, exact |
+ *  | bits | 8 | uint64_t [words, 8], padded with zeros | int32_t, exact |
+ *
+ *  Queries are aligned to 64 bytes. Work: 2 * lanes * width FLOP a row; bytes: each row once, queries once a call.
+ */
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace uform {
+
+struct score_t {
+    void const *rows = nullptr;
+    size_t row_bytes = 0; /**< From row to row. */
+    size_t count = 0;     /**< Of rows. */
+    size_t width = 0;     /**< Numbers of a row; of bits, bytes. */
+    void const *queries = nullptr;
+    void *scores = nullptr; /**< [count, lanes] */
+};
+
+constexpr size_t score_lanes_k = 32, score_half_lanes_k = 16, score_narrow_lanes_k = 8;
+constexpr size_t score_i8_lanes_k = 16, score_bits_lanes_k = 8;
+/** Rows that BF16 kernels may read past the last one, without using them. */
+constexpr size_t score_slack_rows_k = 32;
+
+void score_f32_serial(score_t const &arguments) noexcept;
+void score_f32_haswell(score_t const &arguments) noexcept;
+void score_f32_skylake(score_t const &arguments) noexcept;
+void score_f32_half_serial(score_t const &arguments) noexcept;
+void score_f32_half_haswell(score_t const &arguments) noexcept;
+void score_f32_half_skylake(score_t const &arguments) noexcept;
+void score_f32_narrow_serial(score_t const &arguments) noexcept;
+void score_f32_narrow_haswell(score_t const &arguments) noexcept;
+/** Widths are multiples of 32, and there is memory past the last row. */
+void score_bf16_genoa(score_t const &arguments) noexcept;
+void score_bf16_sapphire(score_t const &arguments) noexcept;
+/** Widths are at most 65,536, so that sums fit. */
+void score_i8_serial(score_t const &arguments) noexcept;
+void score_i8_haswell(score_t const &arguments) noexcept;
+void score_i8_genoa(score_t const &arguments) noexcept;
+void score_bits_serial(score_t const &arguments) noexcept;
+void score_bits_haswell(score_t const &arguments) noexcept;
+void score_bits_genoa(score_t const &arguments) noexcept;
+
+} // namespace uform

@@ -1,0 +1,94 @@
+"""Ranking of what was encoded: late interaction, and exact search. No model is needed. See `rank.h`.
+
+Scores depend on their two items and on the CPU class alone: not on what else is in the call, nor on the threads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from uform import _uform
+from uform.errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from uform.types import Executor
+
+__all__ = ["maxsim", "top_k"]
+
+
+def maxsim(
+    queries: Buffer,
+    query_offsets: Buffer,
+    documents: Buffer,
+    document_offsets: Buffer,
+    *,
+    candidates: tuple[Buffer, Buffer] | None = None,
+    executor: Executor | None = None,
+) -> npt.NDArray[np.float32]:
+    """Late-interaction scores: over a query's vectors, the sum of the largest inner product with one of a document's.
+
+    queries, documents: (vectors, width) of float32, or the bits of bfloat16 as uint16, or as the raw bytes that outputs
+        of `Scalar.BF16` export; C-contiguous, read where they lie. Both of one kind.
+    query_offsets, document_offsets: `count + 1` integers of 64 bits: item `i` has rows `offsets[i]` to
+        `offsets[i + 1]`, as a `RowsTape` has them.
+    candidates: None compares every query with every document. A tuple `(ids, offsets)` compares query `i` with the
+        documents named by `ids[offsets[i]:offsets[i + 1]]`.
+    executor: where it runs; None: on the calling thread.
+
+    Answers (queries, documents) scores, or one for each candidate: 0 for a query without vectors, minus infinity for a
+    document without any.
+
+    Raises InvalidArgumentError (offsets and candidates, by item), ShapeMismatchError, UnsupportedLayoutError,
+    ContendedError, OutOfMemoryError.
+    """
+    if candidates is None:
+        shape = (memoryview(query_offsets).nbytes // 8 - 1, memoryview(document_offsets).nbytes // 8 - 1)
+        ids, offsets = None, None
+    else:
+        ids, offsets = candidates
+        shape = (memoryview(ids).nbytes // 8,)
+    scores = np.empty(tuple(max(side, 0) for side in shape), np.float32)
+    _uform._maxsim(queries, query_offsets, documents, document_offsets, offsets, ids, scores, executor)
+    return scores
+
+
+def top_k(
+    queries: Buffer,
+    corpus: Buffer,
+    k: int,
+    *,
+    first_id: int = 0,
+    merge: tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]] | None = None,
+    executor: Executor | None = None,
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]:
+    """Exact search: the `k` rows of the corpus that suit each query best; of equals those with the smallest ids.
+
+    queries, corpus: (rows, width) of float32 or int8, ranked by inner product, or of uint8, which are packed bits, ranked
+        by Hamming distance; C-contiguous, read where they lie. Both of one kind.
+    first_id: the id of the corpus' row 0, for a corpus that is searched block after block.
+    merge: what the call for earlier blocks answered; it is written over with the results for all of them.
+    executor: where it runs; None: on the calling thread.
+
+    Answers scores and ids, (queries, k) each, best first: scores are float32, or int32 for int8 and bits; ids are
+    int64, and -1 with a score of 0 where there are fewer than `k` rows. A score that is not a number is none.
+
+    Raises InvalidArgumentError, ShapeMismatchError, UnsupportedLayoutError, ContendedError, OutOfMemoryError.
+    """
+    if not hasattr(k, "__index__"):
+        raise ArgumentTypeError(f"k: an integer is needed, not {type(k).__name__}")
+    if merge is None:
+        view = memoryview(queries)
+        shape = (view.shape[0] if view.shape else 0, max(k, 0))
+        is_f32 = view.format in ("f", "<f", "=f", "@f")
+        merge = np.empty(shape, np.float32 if is_f32 else np.int32), np.empty(shape, np.int64)
+        is_merged = False
+    else:
+        is_merged = True
+    scores, ids = merge
+    _uform._top_k(queries, corpus, k, first_id, is_merged, scores, ids, executor)
+    return scores, ids
