@@ -47,7 +47,10 @@ def maxsim(
     ContendedError, OutOfMemoryError.
     """
     if candidates is None:
-        shape = (memoryview(query_offsets).nbytes // 8 - 1, memoryview(document_offsets).nbytes // 8 - 1)
+        shape: tuple[int, ...] = (
+            memoryview(query_offsets).nbytes // 8 - 1,
+            memoryview(document_offsets).nbytes // 8 - 1,
+        )
         ids, offsets = None, None
     else:
         ids, offsets = candidates
@@ -68,8 +71,8 @@ def top_k(
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]:
     """Exact search: the `k` rows of the corpus that suit each query best; of equals those with the smallest ids.
 
-    queries, corpus: (rows, width) of float32 or int8, ranked by inner product, or of uint8, which are packed bits, ranked
-        by Hamming distance; C-contiguous, read where they lie. Both of one kind.
+    queries, corpus: (rows, width) of float32 or int8, ranked by inner product, or of uint8, which are packed bits,
+        ranked by Hamming distance; C-contiguous, read where they lie. Both of one kind.
     first_id: the id of the corpus' row 0, for a corpus that is searched block after block.
     merge: what the call for earlier blocks answered; it is written over with the results for all of them.
     executor: where it runs; None: on the calling thread.
