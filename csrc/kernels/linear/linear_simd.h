@@ -37,11 +37,13 @@ void finish_block(block_t const &block, epilogue_t epilogue, size_t out_stride) 
     using simd_t = simd_type_;
     using activation_t = typename simd_t::activation_t;
     if (block.scales)
-        for (size_t row = 0; row != block.rows; ++row)
-            for (size_t n = 0; n != tile_rows_k; n += simd_t::lanes) {
+        for (size_t n = 0; n != tile_rows_k; n += simd_t::lanes) {
+            auto const scales = simd_t::load(block.scales + n);
+            for (size_t row = 0; row != block.rows; ++row) {
                 float *sums = block.sums + row * tile_rows_k + n;
-                simd_t::store(sums, simd_t::multiply(simd_t::load(sums), simd_t::load(block.scales + n)));
+                simd_t::store(sums, simd_t::multiply(simd_t::load(sums), scales));
             }
+        }
     for (size_t row = 0; row != block.rows; ++row) {
         float const *sums = block.sums + row * tile_rows_k;
         if (epilogue == epilogue_t::activate_k) {
@@ -67,26 +69,39 @@ void finish_block(block_t const &block, epilogue_t epilogue, size_t out_stride) 
     }
 }
 
-/** `product_type_` adds `product` to the class's vectors, and `decode(codes, count, out)` from E4M3 to BF16. */
+/**
+ *  `product_type_` adds `product` to the class's vectors, and `decode(codes, count, out)` from E4M3 to BF16; where it
+ *  can, `decode_product`, which decodes a tile on the way through its first product: lookups then cost no time of
+ *  their own beside the multiplications.
+ */
 template <typename product_type_> void linear(linear_t const &arguments) noexcept {
     using product_t = product_type_;
     using activation_t = typename product_t::activation_t;
     packed_t const &weights = *arguments.weights;
+    constexpr bool decodes_in_product = requires { &product_t::decode_product; };
     size_t const pairs = weights.padded_columns() / 2;
     size_t const panel_stride = pairs * 2 * panel_rows_k, tile_size = 2 * panel_stride;
     alignas(64) float sums[product_t::product_rows * tile_rows_k];
 
     for (size_t tile = arguments.tile_begin; tile != arguments.tile_end; ++tile) {
-        bf16_t const *panels = weights.data + tile * tile_size;
-        if (weights.data_e4m3) {
-            product_t::decode(weights.data_e4m3 + tile * tile_size, tile_size, arguments.decoded);
-            panels = arguments.decoded;
-        }
+        e4m3_t const *codes = weights.data_e4m3 ? weights.data_e4m3 + tile * tile_size : nullptr;
+        bf16_t const *panels = codes ? arguments.decoded : weights.data + tile * tile_size;
+        if constexpr (!decodes_in_product)
+            if (codes) product_t::decode(codes, tile_size, arguments.decoded);
         auto activations = static_cast<activation_t const *>(arguments.activations);
         for (size_t row = 0, rows; row != arguments.rows; row += rows) {
             rows = product_t::next_rows(arguments.rows - row);
-            product_t::product(rows, activations + row * arguments.activation_stride, arguments.activation_stride,
-                               panels, panel_stride, pairs, sums, tile_rows_k);
+            auto const mine = activations + row * arguments.activation_stride;
+            bool decoded = true;
+            if constexpr (decodes_in_product) {
+                decoded = !codes || row;
+                if (!decoded)
+                    product_t::decode_product(rows, mine, arguments.activation_stride, codes, arguments.decoded,
+                                              panel_stride, pairs, sums, tile_rows_k);
+            }
+            if (decoded)
+                product_t::product(rows, mine, arguments.activation_stride, panels, panel_stride, pairs, sums,
+                                   tile_rows_k);
             finish_block<product_t>(block_of<product_t>(arguments, tile, row, rows, sums), arguments.epilogue,
                                     arguments.out_stride);
         }

@@ -17,9 +17,31 @@ struct genoa_product_t : genoa_t {
 
     static size_t next_rows(size_t left) noexcept { return even_rows(left, product_rows); }
 
-    template <size_t rows_>
-    static void product_of(bf16_t const *activations, size_t activation_stride, bf16_t const *panels,
-                           size_t panel_stride, size_t pairs, float *out, size_t out_stride) noexcept {
+    /** Lines of a tile in BF16. */
+    struct bf16_lines_t {
+        bf16_t const *first, *second;
+
+        void next(__m512i &left, __m512i &right) noexcept {
+            left = _mm512_load_si512(first), right = _mm512_load_si512(second);
+            first += 32, second += 32;
+        }
+    };
+
+    /** Lines of a tile in E4M3, which stay behind in BF16. */
+    struct e4m3_lines_t {
+        e4m3_t const *first, *second;
+        bf16_t *first_decoded, *second_decoded;
+
+        void next(__m512i &left, __m512i &right) noexcept {
+            decode(first, second, left, right);
+            _mm512_store_si512(first_decoded, left), _mm512_store_si512(second_decoded, right);
+            first += 32, second += 32, first_decoded += 32, second_decoded += 32;
+        }
+    };
+
+    template <size_t rows_, typename lines_type_>
+    static void product_of(bf16_t const *activations, size_t activation_stride, lines_type_ lines, size_t pairs,
+                           float *out, size_t out_stride) noexcept {
         __m512 sums[rows_][2];
         // Loops over rows are unrolled for good: GCC would keep a copy of the sums in memory otherwise.
 #pragma GCC unroll 12
@@ -29,10 +51,10 @@ struct genoa_product_t : genoa_t {
         size_t const stride = activation_stride * sizeof(bf16_t);
         for (size_t base = 0; base != 4; ++base)
             bases[base] = reinterpret_cast<char const *>(activations) + (3 * base < rows_ ? 3 * base * stride : 0);
-        bf16_t const *first = panels, *second = panels + panel_stride;
-        for (size_t pair = 0; pair != pairs; ++pair, first += 32, second += 32) {
-            auto left = (__m512bh)_mm512_load_si512(first);
-            auto right = (__m512bh)_mm512_load_si512(second);
+        for (size_t pair = 0; pair != pairs; ++pair) {
+            __m512i left_line, right_line;
+            lines.next(left_line, right_line);
+            auto left = (__m512bh)left_line, right = (__m512bh)right_line;
 #pragma GCC unroll 12
             for (size_t row = 0; row != rows_; ++row) {
                 int both;
@@ -50,13 +72,29 @@ struct genoa_product_t : genoa_t {
         }
     }
 
+    template <typename lines_type_>
+    static void product_by(size_t rows, bf16_t const *activations, size_t activation_stride, lines_type_ lines,
+                           size_t pairs, float *out, size_t out_stride) noexcept {
+        using lines_t = lines_type_;
+        using product_t = void (*)(bf16_t const *, size_t, lines_t, size_t, float *, size_t) noexcept;
+        static constexpr product_t products[product_rows] = {
+            product_of<1, lines_t>, product_of<2, lines_t>,  product_of<3, lines_t>,  product_of<4, lines_t>,
+            product_of<5, lines_t>, product_of<6, lines_t>,  product_of<7, lines_t>,  product_of<8, lines_t>,
+            product_of<9, lines_t>, product_of<10, lines_t>, product_of<11, lines_t>, product_of<12, lines_t>};
+        products[rows - 1](activations, activation_stride, lines, pairs, out, out_stride);
+    }
+
     static void product(size_t rows, bf16_t const *activations, size_t activation_stride, bf16_t const *panels,
                         size_t panel_stride, size_t pairs, float *out, size_t out_stride) noexcept {
-        using product_t = void (*)(bf16_t const *, size_t, bf16_t const *, size_t, size_t, float *, size_t) noexcept;
-        static constexpr product_t products[product_rows] = {
-            product_of<1>, product_of<2>, product_of<3>, product_of<4>,  product_of<5>,  product_of<6>,
-            product_of<7>, product_of<8>, product_of<9>, product_of<10>, product_of<11>, product_of<12>};
-        products[rows - 1](activations, activation_stride, panels, panel_stride, pairs, out, out_stride);
+        bf16_lines_t const lines {panels, panels + panel_stride};
+        product_by(rows, activations, activation_stride, lines, pairs, out, out_stride);
+    }
+
+    static void decode_product(size_t rows, bf16_t const *activations, size_t activation_stride, e4m3_t const *codes,
+                               bf16_t *decoded, size_t panel_stride, size_t pairs, float *out,
+                               size_t out_stride) noexcept {
+        e4m3_lines_t const lines {codes, codes + panel_stride, decoded, decoded + panel_stride};
+        product_by(rows, activations, activation_stride, lines, pairs, out, out_stride);
     }
 };
 
