@@ -507,18 +507,18 @@ class Model:
     ) -> EncodedBatch: ...
 
 def _maxsim(
-    queries: Buffer,
-    query_offsets: Buffer,
-    documents: Buffer,
-    document_offsets: Buffer,
-    candidate_offsets: Buffer | None,
-    candidates: Buffer | None,
+    queries: Buffer | NDArray[Any],
+    query_offsets: Buffer | NDArray[Any],
+    documents: Buffer | NDArray[Any],
+    document_offsets: Buffer | NDArray[Any],
+    candidate_offsets: Buffer | NDArray[Any] | None,
+    candidates: Buffer | NDArray[Any] | None,
     scores: NDArray[Any],
     executor: Executor | None,
 ) -> None: ...
 def _top_k(
-    queries: Buffer,
-    corpus: Buffer,
+    queries: Buffer | NDArray[Any],
+    corpus: Buffer | NDArray[Any],
     k: int,
     first_id: int,
     merge: bool,

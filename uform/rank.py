@@ -5,7 +5,7 @@ Scores depend on their two items and on the CPU class alone: not on what else is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
     from uform.types import Executor
 
+    _Array: TypeAlias = Buffer | npt.NDArray[Any]
+
 __all__ = ["maxsim", "top_k"]
 
 
 def maxsim(
-    queries: Buffer,
-    query_offsets: Buffer,
-    documents: Buffer,
-    document_offsets: Buffer,
+    queries: _Array,
+    query_offsets: _Array,
+    documents: _Array,
+    document_offsets: _Array,
     *,
-    candidates: tuple[Buffer, Buffer] | None = None,
+    candidates: tuple[_Array, _Array] | None = None,
     executor: Executor | None = None,
 ) -> npt.NDArray[np.float32]:
     """Late-interaction scores: over a query's vectors, the sum of the largest inner product with one of a document's.
@@ -46,23 +48,20 @@ def maxsim(
     Raises InvalidArgumentError (offsets and candidates, by item), ShapeMismatchError, UnsupportedLayoutError,
     ContendedError, OutOfMemoryError.
     """
-    if candidates is None:
-        shape: tuple[int, ...] = (
-            memoryview(query_offsets).nbytes // 8 - 1,
-            memoryview(document_offsets).nbytes // 8 - 1,
-        )
-        ids, offsets = None, None
+    ids, offsets = candidates or (None, None)
+    shape: tuple[int, ...]
+    if ids is None:
+        shape = (max(np.asarray(query_offsets).size - 1, 0), max(np.asarray(document_offsets).size - 1, 0))
     else:
-        ids, offsets = candidates
-        shape = (memoryview(ids).nbytes // 8,)
-    scores = np.empty(tuple(max(side, 0) for side in shape), np.float32)
+        shape = (np.asarray(ids).size,)
+    scores = np.empty(shape, np.float32)
     _uform._maxsim(queries, query_offsets, documents, document_offsets, offsets, ids, scores, executor)
     return scores
 
 
 def top_k(
-    queries: Buffer,
-    corpus: Buffer,
+    queries: _Array,
+    corpus: _Array,
     k: int,
     *,
     first_id: int = 0,
@@ -85,10 +84,10 @@ def top_k(
     if not hasattr(k, "__index__"):
         raise ArgumentTypeError(f"k: an integer is needed, not {type(k).__name__}")
     if merge is None:
-        view = memoryview(queries)
-        shape = (view.shape[0] if view.shape else 0, max(k, 0))
-        is_f32 = view.format in ("f", "<f", "=f", "@f")
-        merge = np.empty(shape, np.float32 if is_f32 else np.int32), np.empty(shape, np.int64)
+        rows = np.asarray(queries)
+        shape = (rows.shape[0] if rows.shape else 0, max(k, 0))
+        scalar = np.float32 if rows.dtype == np.float32 else np.int32
+        merge = np.empty(shape, scalar), np.empty(shape, np.int64)
         is_merged = False
     else:
         is_merged = True

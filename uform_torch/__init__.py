@@ -9,14 +9,22 @@ It needs torch, which `uform` does not: `pip install 'uform[torch]'`.
 
 from __future__ import annotations
 
+from uform_torch import metrics
 from uform_torch.batch import TapeBatch
 from uform_torch.collate import AudioFile, ImageFile, Samples, Text, VideoFile, collate
 from uform_torch.dataset import TapeDataset, write_tape
+from uform_torch.rerank import ChoiceReranker, LateInteractionReranker, Reranker, maxsim
+from uform_torch.retrieval import Quantizer, Ranking, top_k
 from uform_torch.tensors import TensorArena, to_tensor
 
 __all__ = [
     "AudioFile",
+    "ChoiceReranker",
     "ImageFile",
+    "LateInteractionReranker",
+    "Quantizer",
+    "Ranking",
+    "Reranker",
     "Samples",
     "TapeBatch",
     "TapeDataset",
@@ -24,6 +32,9 @@ __all__ = [
     "Text",
     "VideoFile",
     "collate",
+    "maxsim",
+    "metrics",
     "to_tensor",
+    "top_k",
     "write_tape",
 ]

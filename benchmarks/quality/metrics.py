@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from uform_torch.metrics import Interval, bootstrap
+
 Floats = NDArray[np.floating]
 CUTOFF = 10
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean and the bounds between which it falls in 95% of resamples."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-
-def bootstrap(values: Floats, resamples: int = 1000, seed: int = 0) -> Interval:
-    """The percentile bootstrap (Efron, 1979) of the mean of `values` `[count]`."""
-    generator = np.random.default_rng(seed)
-    means = np.array([values[generator.integers(0, len(values), len(values))].mean() for _ in range(resamples)])
-    low, high = np.quantile(means, (0.025, 0.975))
-    return Interval(float(values.mean()), float(low), float(high))
 
 
 def ranks(scores: Floats, relevant: NDArray[np.integer]) -> NDArray[np.integer]:
