@@ -1,4 +1,4 @@
-"""UForm in PyTorch: tensors without copies.
+"""UForm in PyTorch: tensors without copies, batches for loaders, search and reranking.
 
     arena = uform_torch.TensorArena()
     encoded = model.on(executor).text_encode(["a cat on a mat", "a dog in the fog"], arena)
