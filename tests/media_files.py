@@ -186,6 +186,8 @@ def write_jpegs(folder: Path) -> None:
     for name, subsampling in (("444", 0), ("422", 1), ("420", 2)):
         (folder / f"odd_{name}.jpg").write_bytes(saved(odd, "JPEG", quality=92, subsampling=subsampling))
 
+    (folder / "small.jpg").write_bytes(saved(Image.fromarray(photo(8, 36)), "JPEG", quality=95))
+
     (folder / "scans_442.jpg").write_bytes(jpeg_of_scans(7))
     (folder / "scans_568.jpg").write_bytes(jpeg_of_scans(9))
 

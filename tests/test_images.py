@@ -111,3 +111,11 @@ def test_orientations_equal_those_of_pillow(
 def test_reduced_planes_are_turned(decode: Callable[..., np.ndarray], files: Path, name: str) -> None:
     picture = ImageOps.exif_transpose(Image.open(files / name)).convert("RGB")
     assert distance(decode(name, (64, 80)), picture.resize((64, 80), Image.Resampling.BILINEAR)) <= 0.5
+
+
+def test_scales_of_jpeg_leave_enough_rows(decode: Callable[..., np.ndarray], files: Path) -> None:
+    """36 rows are 4.5 at 1/8, which is too few for 5."""
+    picture = Image.open(files / "small.jpg")
+    picture.draft("RGB", (2, 9))
+    assert picture.size == (2, 9)
+    assert distance(decode("small.jpg", (1, 5)), picture.resize((1, 5), Image.Resampling.BILINEAR)) <= 1

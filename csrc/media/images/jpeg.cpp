@@ -141,8 +141,13 @@ class jpeg_t {
 
     JDIMENSION scaled_side(JDIMENSION side) const noexcept { return (side * info_.scale_num + 7) / 8; }
 
+    /** A last pixel that is not whole counts, unless it is more than a hundredth: 1023 pixels are decoded for 256. */
     bool covers(picture_t target) const noexcept {
-        return scaled_side(info_.image_width) >= target.width && scaled_side(info_.image_height) >= target.height;
+        auto const suffices = [this](JDIMENSION side, uint32_t wanted) {
+            bool const nearly = uint64_t(side) * info_.scale_num * 100 >= uint64_t(wanted) * info_.scale_denom * 99;
+            return nearly && scaled_side(side) >= wanted;
+        };
+        return suffices(info_.image_width, target.width) && suffices(info_.image_height, target.height);
     }
 
     /** Of what stays in memory until the last scan was read. */
