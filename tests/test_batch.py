@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 from collections import namedtuple
 from collections.abc import Iterator
@@ -215,7 +216,16 @@ def test_items_and_slices_share_memory() -> None:
         batch[6]
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch))])
+def saved_and_loaded(batch: TapeBatch) -> Any:
+    stream = io.BytesIO()
+    torch.save(batch, stream)
+    stream.seek(0)
+    return torch.load(stream, weights_only=True)
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch)), saved_and_loaded]
+)
 def test_copies_and_pickles(again: Any) -> None:
     for batch in (collate(TEXTS), collate([np.ones((2, 3, 3), np.uint8)]), collate([Samples(speech(9), 8000)])):
         other = again(batch)
@@ -279,6 +289,9 @@ def test_a_worker_sends_one_handle_of_shared_memory() -> None:
     storages = {tensor.untyped_storage().data_ptr() for tensor in (batch.data, batch.offsets, batch.shapes)}
     assert len(storages) == 1
     assert [array.shape for array in batch.arrays()] == [(index + 1, 2, 3) for index in range(4)]
+    again = saved_and_loaded(batch)
+    assert contents(again) == contents(batch)
+    assert again.shapes.tolist() == batch.shapes.tolist()
 
 
 def test_iterable_datasets() -> None:

@@ -13,6 +13,7 @@ from uform_torch import metrics
 from uform_torch.batch import TapeBatch
 from uform_torch.collate import AudioFile, ImageFile, Samples, Text, VideoFile, collate
 from uform_torch.dataset import TapeDataset, write_tape
+from uform_torch.encoder import Encoded, Encoder
 from uform_torch.rerank import ChoiceReranker, LateInteractionReranker, Reranker, maxsim
 from uform_torch.retrieval import Quantizer, Ranking, top_k
 from uform_torch.tensors import TensorArena, to_tensor
@@ -20,6 +21,8 @@ from uform_torch.tensors import TensorArena, to_tensor
 __all__ = [
     "AudioFile",
     "ChoiceReranker",
+    "Encoded",
+    "Encoder",
     "ImageFile",
     "LateInteractionReranker",
     "Quantizer",

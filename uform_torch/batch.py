@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.utils import _pytree as pytree
 
 from uform import ArgumentTypeError, DeviceError, InvalidArgumentError, Modality, ShapeMismatchError
 
@@ -176,7 +177,10 @@ class TapeBatch:
         return all(tensor.is_shared() for tensor in self._tensors())  # type: ignore[no-untyped-call]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.data, self.offsets, int(self.modality), self.shapes, self.sample_rate)
+        # As bytes all of them: torch.save refuses tensors of several types that share memory, as a worker's do.
+        shapes = None if self.shapes is None else self.shapes.contiguous().view(-1).view(torch.uint8)
+        offsets = self.offsets.contiguous().view(torch.uint8)
+        return _unpickled, (self.data, offsets, int(self.modality), shapes, self.sample_rate)
 
     def __repr__(self) -> str:
         more = (
@@ -216,10 +220,17 @@ _VERBS = {
 }
 
 
+def _unpickled(
+    data: torch.Tensor, offsets: torch.Tensor, modality: int, shapes: torch.Tensor | None, sample_rate: int | None
+) -> TapeBatch:
+    shapes = None if shapes is None else shapes.view(torch.int64).view(-1, 2)
+    return _rebuilt(data, offsets.view(torch.int64), modality, shapes, sample_rate)
+
+
 def _rebuilt(
     data: torch.Tensor, offsets: torch.Tensor, modality: int, shapes: torch.Tensor | None, sample_rate: int | None
 ) -> TapeBatch:
-    """Of parts that were a batch before: for pickle, and for methods."""
+    """Of parts that were a batch before."""
     return TapeBatch(data, offsets, Modality(modality), shapes=shapes, sample_rate=sample_rate)
 
 
@@ -250,3 +261,35 @@ def _recording(item: NDArray[np.uint8], index: int) -> NDArray[np.float32]:
     if item.size % 4:
         raise ShapeMismatchError(f"data: item {index} has {item.size} bytes, which are no float32 samples", item=index)
     return item.view(np.float32)
+
+
+def _flatten(batch: TapeBatch) -> tuple[list[Any], tuple[int, int | None]]:
+    return [batch.data, batch.offsets, batch.shapes], (int(batch.modality), batch.sample_rate)
+
+
+def _flatten_with_keys(batch: TapeBatch) -> tuple[list[tuple[Any, Any]], tuple[int, int | None]]:
+    leaves, context = _flatten(batch)
+    keys = ("data", "offsets", "shapes")
+    return [(pytree.GetAttrKey(key), leaf) for key, leaf in zip(keys, leaves, strict=True)], context
+
+
+def _unflatten(leaves: Iterable[Any], context: tuple[int, int | None]) -> TapeBatch:
+    """Unchecked: torch also makes trees of what are no tensors."""
+    batch = object.__new__(TapeBatch)
+    batch.data, batch.offsets, batch.shapes = leaves
+    batch.modality, batch.sample_rate = Modality(context[0]), context[1]
+    return batch
+
+
+# Exported programs take batches as inputs, and are saved with their class by name.
+pytree.register_pytree_node(
+    TapeBatch,
+    _flatten,
+    _unflatten,
+    serialized_type_name="uform_torch.TapeBatch",
+    to_dumpable_context=list,
+    from_dumpable_context=tuple,
+    flatten_with_keys_fn=_flatten_with_keys,
+)
+# What it does is to make a batch of tensors, so files with batches load with `weights_only=True`.
+torch.serialization.add_safe_globals([_unpickled])

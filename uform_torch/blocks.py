@@ -1,4 +1,4 @@
-"""Memory of batches: one block for all of a batch's tensors, shared from the start where a worker makes it."""
+"""Memory of batches: in a DataLoader's worker, one block that processes share, so that it sends one handle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALIGNMENT = 64
 
 
 class TapeBlock(NamedTuple):
-    """Tensors over one block: so a worker sends one handle, and not one a tensor."""
+    """Tensors of a batch."""
 
     data: torch.Tensor
     """uint8, not filled yet."""
@@ -24,26 +24,26 @@ class TapeBlock(NamedTuple):
 
 
 def tape_block(sizes: NDArray[np.int64], *, with_shapes: bool = False) -> TapeBlock:
-    """A block for items of `sizes` bytes; in memory that processes share if this is a DataLoader's worker."""
+    """Memory for items of `sizes` bytes."""
     count = len(sizes)
-    offsets_end = _aligned((count + 1) * 8)
-    shapes_end = offsets_end + (_aligned(count * 16) if with_shapes else 0)
-    block = _allocated(shapes_end + int(sizes.sum()))
-    offsets = block[: (count + 1) * 8].view(torch.int64)
-    bounds = offsets.numpy()
+    parts = [(count + 1) * 8, count * 16 if with_shapes else 0, int(sizes.sum())]
+    offsets, shapes, data = _allocated(parts) if get_worker_info() is None else _shared(parts)
+    block = TapeBlock(data, offsets.view(torch.int64), shapes.view(torch.int64).view(-1, 2))
+    bounds = block.offsets.numpy()
     bounds[0] = 0
     np.cumsum(sizes, out=bounds[1:])
-    shapes = block[offsets_end : offsets_end + (count * 16 if with_shapes else 0)].view(torch.int64).view(-1, 2)
-    return TapeBlock(block[shapes_end:], offsets, shapes)
+    return block
 
 
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+def _allocated(parts: list[int]) -> list[torch.Tensor]:
+    """A tensor a part: torch saves no tensors of several types that share memory."""
+    return [torch.empty(size, dtype=torch.uint8, device="cpu") for size in parts]
 
 
-def _allocated(size: int) -> torch.Tensor:
-    if get_worker_info() is None:
-        return torch.empty(size, dtype=torch.uint8, device="cpu")
+def _shared(parts: list[int]) -> list[torch.Tensor]:
+    """All in one block, from the start where other processes see it."""
+    sizes = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in parts]
     # As torch's own default_collate does.
-    storage = torch.UntypedStorage._new_shared(size, device="cpu")  # type: ignore[no-untyped-call]
-    return torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage)
+    storage = torch.UntypedStorage._new_shared(sum(sizes), device="cpu")  # type: ignore[no-untyped-call]
+    block = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage)
+    return [part[:size] for part, size in zip(torch.split(block, sizes), parts, strict=True)]
