@@ -33,10 +33,11 @@ def test_sapphire_over_an_emulator(tmp_path: Path) -> None:
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", str(source), "-o", str(emulator), "-lm"], check=True)
     environment = os.environ | {"LD_PRELOAD": str(emulator), "UFORM_ASSUME_CPU_CLASS": "SAPPHIRE"}
     # pytest's faulthandler would take the signal that the emulator lives on.
-    chosen = "SAPPHIRE and (same_bits or (oracle and narrow))"
+    chosen = "SAPPHIRE and (same_bits or (oracle and narrow) or (test_maxsim and BF16))"
     plugins = ["-p", "no:cacheprovider", "-p", "no:faulthandler"]
-    command = [sys.executable, "-m", "pytest", "-q", *plugins, "-k", chosen, str(HERE / "test_encode.py")]
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, "-k", chosen]
+    command += [str(HERE / name) for name in ("test_encode.py", "test_rank.py")]
     outcome = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
-    # Two scalars of weights against the oracle, and the bits.
-    assert "3 passed" in outcome.stdout
+    # Two scalars of weights against the oracle, and the bits; late interaction of six widths.
+    assert "9 passed" in outcome.stdout
