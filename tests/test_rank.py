@@ -149,10 +149,11 @@ def test_int8(pinned: uform.Executor, queries: int, rows: int, k: int) -> None:
 
 @pytest.mark.parametrize("width", [1, 4, 8, 13, 32, 100])
 @pytest.mark.parametrize("k", [1, 50])
-def test_bits(pinned: uform.Executor, width: int, k: int) -> None:
+@pytest.mark.parametrize("queries", [1, 11])
+def test_bits(pinned: uform.Executor, width: int, k: int, queries: int) -> None:
     """Of few bits, nearly all rows are ties."""
     generator = np.random.default_rng(width)
-    wanted = generator.integers(0, 256, (11, width), dtype=np.uint8)
+    wanted = generator.integers(0, 256, (queries, width), dtype=np.uint8)
     corpus = generator.integers(0, 256, (3000, width), dtype=np.uint8)
     distances = np.array([np.unpackbits(query ^ corpus, axis=1).sum(1) for query in wanted]).astype(np.int64)
     scores, ids = uform.rank.top_k(wanted, corpus, k, executor=pinned)

@@ -7,6 +7,37 @@
 #include "score_simd.h"
 
 namespace uform {
+namespace {
+
+/** `lanes_` queries at once. */
+template <size_t lanes_> void score_bits(score_t const &arguments) noexcept {
+    for (size_t row = 0; row != arguments.count; ++row) {
+        auto const *bytes = static_cast<uint8_t const *>(arguments.rows) + row * arguments.row_bytes;
+        auto const *queries = static_cast<uint64_t const *>(arguments.queries);
+        int64_t sums[lanes_] = {};
+        auto const step = [&](uint64_t word) noexcept {
+#pragma GCC unroll 8
+            for (size_t lane = 0; lane != lanes_; ++lane) sums[lane] += __builtin_popcountll(word ^ queries[lane]);
+            queries += lanes_;
+        };
+        size_t first = 0;
+#pragma GCC unroll 4
+        for (; first + 8 <= arguments.width; first += 8) {
+            uint64_t word;
+            __builtin_memcpy(&word, bytes + first, 8);
+            step(word);
+        }
+        if (first != arguments.width) {
+            uint64_t word = 0;
+            std::memcpy(&word, bytes + first, arguments.width - first);
+            step(word);
+        }
+        auto *scores = static_cast<int32_t *>(arguments.scores) + row * lanes_;
+        for (size_t lane = 0; lane != lanes_; ++lane) scores[lane] = static_cast<int32_t>(sums[lane]);
+    }
+}
+
+} // namespace
 
 void score_f32_haswell(score_t const &arguments) noexcept { score_f32<haswell_t, 6, 2, score_lanes_k>(arguments); }
 
@@ -46,24 +77,9 @@ void score_i8_haswell(score_t const &arguments) noexcept {
     }
 }
 
-void score_bits_haswell(score_t const &arguments) noexcept {
-    constexpr size_t lanes = score_bits_lanes_k;
-    for (size_t row = 0; row != arguments.count; ++row) {
-        auto const *bytes = static_cast<uint8_t const *>(arguments.rows) + row * arguments.row_bytes;
-        auto const *queries = static_cast<uint64_t const *>(arguments.queries);
-        int64_t sums[lanes] = {};
-        for (size_t first = 0; first < arguments.width; first += 8, queries += lanes) {
-            uint64_t word = 0;
-            size_t const left = arguments.width - first;
-            if (left >= 8) __builtin_memcpy(&word, bytes + first, 8);
-            else std::memcpy(&word, bytes + first, left);
-#pragma GCC unroll 8
-            for (size_t lane = 0; lane != lanes; ++lane) sums[lane] += __builtin_popcountll(word ^ queries[lane]);
-        }
-        auto *scores = static_cast<int32_t *>(arguments.scores) + row * lanes;
-        for (size_t lane = 0; lane != lanes; ++lane) scores[lane] = static_cast<int32_t>(sums[lane]);
-    }
-}
+void score_bits_haswell(score_t const &arguments) noexcept { score_bits<score_bits_lanes_k>(arguments); }
+
+void score_bits_one_haswell(score_t const &arguments) noexcept { score_bits<1>(arguments); }
 
 } // namespace uform
 

@@ -15,6 +15,7 @@ struct score_kernels_t {
     score_kernel_t bf16; /**< nullptr: rows and queries are widened to F32. */
     score_kernel_t i8;
     score_kernel_t bits;
+    score_kernel_t bits_one;
 };
 
 /** Those of SERIAL for a class that this build has none for. */

@@ -9,7 +9,7 @@
  *  | F32, narrower | 16, 8 | F32 [width, lanes] | the same |
  *  | BF16 | 32 | two panels of packed.h | F32, as product.h has it |
  *  | I8 | 16 | int8_t [width / 4, 16, 4], padded with zeros | int32_t, exact |
- *  | bits | 8 | uint64_t [words, 8], padded with zeros | int32_t, exact |
+ *  | bits | 8, or 1 | uint64_t [words, lanes], padded with zeros | int32_t, exact |
  *
  *  Queries are aligned to 64 bytes. Work: 2 * lanes * width FLOP a row; bytes: each row once, queries once a call.
  */
@@ -50,6 +50,8 @@ void score_i8_haswell(score_t const &arguments) noexcept;
 void score_i8_genoa(score_t const &arguments) noexcept;
 void score_bits_serial(score_t const &arguments) noexcept;
 void score_bits_haswell(score_t const &arguments) noexcept;
+void score_bits_one_serial(score_t const &arguments) noexcept;
+void score_bits_one_haswell(score_t const &arguments) noexcept;
 void score_bits_genoa(score_t const &arguments) noexcept;
 
 } // namespace uform

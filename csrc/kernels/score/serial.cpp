@@ -23,6 +23,20 @@ template <size_t lanes_> void score_f32(score_t const &arguments) noexcept {
     }
 }
 
+template <size_t lanes_> void score_bits(score_t const &arguments) noexcept {
+    for (size_t row = 0; row != arguments.count; ++row) {
+        std::byte const *bytes = row_of(arguments, row);
+        auto const *queries = static_cast<uint64_t const *>(arguments.queries);
+        int32_t sums[lanes_] = {};
+        for (size_t first = 0; first < arguments.width; first += 8, queries += lanes_) {
+            uint64_t word = 0;
+            std::memcpy(&word, bytes + first, arguments.width - first < 8 ? arguments.width - first : 8);
+            for (size_t lane = 0; lane != lanes_; ++lane) sums[lane] += std::popcount(word ^ queries[lane]);
+        }
+        std::memcpy(static_cast<int32_t *>(arguments.scores) + row * lanes_, sums, sizeof(sums));
+    }
+}
+
 } // namespace
 
 void score_f32_serial(score_t const &arguments) noexcept { score_f32<score_lanes_k>(arguments); }
@@ -44,19 +58,8 @@ void score_i8_serial(score_t const &arguments) noexcept {
     }
 }
 
-void score_bits_serial(score_t const &arguments) noexcept {
-    constexpr size_t lanes = score_bits_lanes_k;
-    for (size_t row = 0; row != arguments.count; ++row) {
-        std::byte const *bytes = row_of(arguments, row);
-        auto const *queries = static_cast<uint64_t const *>(arguments.queries);
-        int32_t sums[lanes] = {};
-        for (size_t first = 0; first < arguments.width; first += 8, queries += lanes) {
-            uint64_t word = 0;
-            std::memcpy(&word, bytes + first, arguments.width - first < 8 ? arguments.width - first : 8);
-            for (size_t lane = 0; lane != lanes; ++lane) sums[lane] += std::popcount(word ^ queries[lane]);
-        }
-        std::memcpy(static_cast<int32_t *>(arguments.scores) + row * lanes, sums, sizeof(sums));
-    }
-}
+void score_bits_serial(score_t const &arguments) noexcept { score_bits<score_bits_lanes_k>(arguments); }
+
+void score_bits_one_serial(score_t const &arguments) noexcept { score_bits<1>(arguments); }
 
 } // namespace uform

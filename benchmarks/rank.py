@@ -1,0 +1,143 @@
+"""Are late interaction and exact search as fast as what a user has, on the same vectors and as many threads?
+
+    python -m benchmarks.rank [--seconds 2] [--rows 1000000]
+
+maxsim: 32 query vectors against 1,000 documents of 180, of width 64 and 128, in F32 and BF16, against torch (a padded
+einsum, a matrix product, a loop over documents), PyLate, NumKong and maxsim-cpu where they are installed.
+top_k: the best 10 of 1,000,000 rows of 256 for 1 and 16 queries, F32, int8 and bits, against torch, FAISS' flat indexes
+and USearch's exact search where they are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+import uform
+
+from .harness import THREADS, interleave, machine
+
+Side = Callable[[], object]
+DOCUMENTS, TOKENS, QUERY_TOKENS, WIDTH, BEST = 1000, 180, 32, 256, 10
+
+
+def has(module: str) -> bool:
+    try:
+        __import__(module)
+    except (ImportError, OSError, RuntimeError) as error:
+        print(f"{module} is left out: {str(error).splitlines()[0]}")
+        return False
+    return True
+
+
+def report(title: str, sides: dict[str, Side], seconds: float) -> None:
+    timings = interleave(sides, seconds)
+    ours = timings["uform"].median
+    print(f"\n{title}\n\n| Side | ms (spread) | ours is faster by |\n|---|---|---|")
+    for name, timing in timings.items():
+        print(f"| {name} | {timing.median * 1e3:.2f} ({timing.spread:.0%}) | {timing.median / ours:.2f} |")
+
+
+def by_documents(query: torch.Tensor, documents: torch.Tensor) -> Side:
+    return lambda: torch.stack([(query @ document.T).amax(1).sum() for document in documents])
+
+
+def maxsim_sides(width: int, dtype: torch.dtype, executor: uform.Executor) -> dict[str, Side]:
+    generator = torch.Generator().manual_seed(0)
+    query, documents = (
+        torch.nn.functional.normalize(torch.randn(*shape, width, generator=generator), dim=-1).to(dtype)
+        for shape in ((QUERY_TOKENS,), (DOCUMENTS, TOKENS))
+    )
+    rows = documents.view(-1, width)
+    left, right = ((part.view(torch.uint16) if dtype is torch.bfloat16 else part).numpy() for part in (query, rows))
+    ends = np.array([0, QUERY_TOKENS]), np.arange(DOCUMENTS + 1) * TOKENS
+    sides: dict[str, Side] = {
+        "uform": lambda: uform.rank.maxsim(left, ends[0], right, ends[1], executor=executor),
+        "torch einsum": lambda: torch.einsum("qw,dtw->dqt", query, documents).amax(2).sum(1),
+        "torch matmul": lambda: (query @ rows.T).view(QUERY_TOKENS, DOCUMENTS, TOKENS).amax(2).sum(0),
+        "torch, by document": by_documents(query, documents),
+    }
+    if has("pylate.scores"):
+        from pylate.scores import colbert_scores
+
+        sides["PyLate"] = lambda: colbert_scores(query[None], documents)
+    if dtype is torch.float32 and has("numkong"):
+        import numkong
+
+        packed = numkong.maxsim_pack(query.numpy())
+        packs = [numkong.maxsim_pack(document.numpy()) for document in documents]
+        pool = ThreadPoolExecutor(THREADS)
+        halves = packs[: DOCUMENTS // 2], packs[DOCUMENTS // 2 :]
+
+        def half(some: list[object]) -> list[float]:
+            return [numkong.maxsim_packed(packed, pack) for pack in some]
+
+        sides["NumKong, packed before"] = lambda: list(pool.map(half, halves))
+    if dtype is torch.float32 and has("maxsim_cpu"):
+        import maxsim_cpu
+
+        arrays = query.numpy(), documents.numpy()
+        sides["maxsim-cpu"] = lambda: maxsim_cpu.maxsim_scores(*arrays)
+    exact = sides["torch einsum"]()
+    found = sides["uform"]()
+    assert isinstance(exact, torch.Tensor)
+    assert np.allclose(np.ravel(found), exact.float(), atol=0.3 if dtype is torch.bfloat16 else 1e-3)
+    return sides
+
+
+def top_k_sides(queries: np.ndarray, corpus: np.ndarray, executor: uform.Executor) -> dict[str, Side]:
+    sides: dict[str, Side] = {"uform": lambda: uform.rank.top_k(queries, corpus, BEST, executor=executor)}
+    if corpus.dtype == np.float32:
+        left, right = torch.from_numpy(queries), torch.from_numpy(corpus)
+        sides["torch"] = lambda: torch.topk(left @ right.T, BEST)
+    if has("faiss"):
+        import faiss
+
+        faiss.omp_set_num_threads(THREADS)
+        if corpus.dtype == np.float32:
+            flat = faiss.IndexFlatIP(WIDTH)
+            flat.add(corpus)
+            sides["FAISS flat"] = lambda: flat.search(queries, BEST)
+        if corpus.dtype == np.uint8:
+            bits = faiss.IndexBinaryFlat(8 * corpus.shape[1])
+            bits.add(corpus)
+            sides["FAISS binary flat"] = lambda: bits.search(queries, BEST)
+    if has("usearch"):
+        from usearch.index import MetricKind, search
+
+        metric = MetricKind.Hamming if corpus.dtype == np.uint8 else MetricKind.IP
+        sides["USearch exact"] = lambda: search(corpus, queries, BEST, metric, exact=True, threads=THREADS)
+    return sides
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each side")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the corpus that is searched")
+    arguments = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    print(machine())
+    generator = np.random.default_rng(0)
+    with uform.Executor.for_ram(THREADS) as executor:
+        for width in (64, 128):
+            for name, dtype in (("F32", torch.float32), ("BF16", torch.bfloat16)):
+                sides = maxsim_sides(width, dtype, executor)
+                title = f"maxsim: {QUERY_TOKENS} against {DOCUMENTS} x {TOKENS}, width {width}, {name}"
+                report(title, sides, arguments.seconds)
+        for name, corpus in (
+            ("F32", generator.normal(size=(arguments.rows, WIDTH)).astype(np.float32)),
+            ("int8", generator.integers(-127, 128, (arguments.rows, WIDTH), dtype=np.int8)),
+            ("bits", generator.integers(0, 256, (arguments.rows, WIDTH // 8), dtype=np.uint8)),
+        ):
+            for count in (1, 16):
+                sides = top_k_sides(corpus[:count].copy(), corpus, executor)
+                title = f"top_k: the best {BEST} of {arguments.rows:,} x {WIDTH}, {count} queries, {name}"
+                report(title, sides, arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()
