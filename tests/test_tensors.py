@@ -92,7 +92,7 @@ def test_stale_views(model: uform.Model, any_arena: uform.Arena) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, np.zeros(3)])
 def test_other_objects(wrong: object) -> None:
-    with pytest.raises(AttributeError):
+    with pytest.raises(uform.ArgumentTypeError, match="view: an ArenaBuffer or a RowsTape is needed, not"):
         to_tensor(wrong)  # type: ignore[arg-type]
 
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.dlpack import from_dlpack
 
-from uform import Arena, ArenaBuffer, RowsTape, Scalar
+from uform import Arena, ArenaBuffer, ArgumentTypeError, RowsTape, Scalar
 
 __all__ = ["TensorArena", "to_tensor"]
 
@@ -57,8 +57,12 @@ def to_tensor(view: ArenaBuffer | RowsTape) -> torch.Tensor:
     ContendedError until they are gone. Over a TensorArena, they keep the block, and calls go on with another one.
     Offsets are not to be written to: the tape finds its items by them.
 
-    Raises InvalidArgumentError (the arena was rewound since), ContendedError (a call is rewriting it).
+    Raises InvalidArgumentError (the arena was rewound since), ContendedError (a call is rewriting it),
+    ArgumentTypeError (None, where the call's `outputs` left the surface out).
     """
+    kind = type(view)
+    if kind is not ArenaBuffer and kind is not RowsTape:
+        raise ArgumentTypeError(f"view: an ArenaBuffer or a RowsTape is needed, not {kind.__name__}")
     place = view.block
     if place is not None:
         block, offset = place

@@ -41,7 +41,8 @@ void watch_exit() {
 visit_t::visit_t() noexcept {
     // Counted before the look, so that whoever ends the interpreter either is seen here or sees this.
     visitors.fetch_add(1);
-    counted_ = !exiting.load();
+    // A visit inside of another one ends before it.
+    counted_ = visits_of_this_thread || !exiting.load();
     if (counted_) ++visits_of_this_thread;
     else leave();
     admitted_ = counted_ || (is_exiting_thread() && Py_IsInitialized());
