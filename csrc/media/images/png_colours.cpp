@@ -105,8 +105,7 @@ void png_colours_t::convert(uint8_t const *row, size_t columns, uint8_t *rgb) co
         return narrow ? convert_alpha<one_byte_t, 1>(row, columns, rgb)
                       : convert_alpha<two_bytes_t, 1>(row, columns, rgb);
     case png_colour_t::rgb_alpha_k:
-        return narrow ? convert_alpha<one_byte_t, 3>(row, columns, rgb)
-                      : convert_alpha<two_bytes_t, 3>(row, columns, rgb);
+        return narrow ? over_white(row, columns, rgb) : convert_alpha<two_bytes_t, 3>(row, columns, rgb);
     case png_colour_t::rgb_k:
         return narrow ? convert_opaque<one_byte_t, 3>(row, columns, key, rgb)
                       : convert_opaque<two_bytes_t, 3>(row, columns, key, rgb);

@@ -99,7 +99,7 @@ bool unfilter_png_together(uint8_t *lines, size_t stride, uint8_t const *above, 
     }
     size_t const columns = (stride - 1) / pixel_bytes;
     bool const pays = paeths >= least_paeths_k && columns >= png_rows_together_k;
-    if (!pays || (pixel_bytes != 3 && pixel_bytes != 4) || !__builtin_cpu_supports("avx2")) return false;
+    if (!pays || pixel_bytes > 4 || !__builtin_cpu_supports("avx2")) return false;
     unfilter_png_haswell(lines, stride, above, columns, pixel_bytes);
     return true;
 }

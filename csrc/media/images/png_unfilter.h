@@ -31,7 +31,7 @@ constexpr size_t png_rows_together_k = 4;
 bool unfilter_png_together(uint8_t *lines, size_t stride, uint8_t const *above, size_t pixel_bytes) noexcept;
 
 #if defined(__x86_64__)
-/** The same with AVX2, always. @param[in] columns At least `png_rows_together_k`. @param[in] pixel_bytes 3 or 4 */
+/** The same with AVX2, always. @param[in] columns At least `png_rows_together_k`. @param[in] pixel_bytes At most 4. */
 void unfilter_png_haswell(uint8_t *lines, size_t stride, uint8_t const *above, size_t columns,
                           size_t pixel_bytes) noexcept;
 #endif

@@ -102,7 +102,9 @@ template <size_t pixel_bytes_> class rows_t {
         __m128i const four = pixels();
         int const values[rows_k] = {_mm_cvtsi128_si32(four), _mm_extract_epi32(four, 1), _mm_extract_epi32(four, 2),
                                     _mm_extract_epi32(four, 3)};
-        for (size_t row = 0; row != rows_k; ++row) std::memcpy(place(row, step), &values[row], sizeof(values[row]));
+        // Three bytes are written with the one after them, which the next step writes again.
+        constexpr size_t written = pixel_bytes_ == 3 ? 4 : pixel_bytes_;
+        for (size_t row = 0; row != rows_k; ++row) std::memcpy(place(row, step), &values[row], written);
     }
 
     /** A step in which some rows have no pixel: they have not begun, or have ended. */
@@ -129,8 +131,12 @@ template <size_t pixel_bytes_> class rows_t {
 
 void unfilter_png_haswell(uint8_t *lines, size_t stride, uint8_t const *above, size_t columns,
                           size_t pixel_bytes) noexcept {
-    if (pixel_bytes == 3) rows_t<3>(lines, stride, above, columns).undo();
-    else rows_t<4>(lines, stride, above, columns).undo();
+    switch (pixel_bytes) {
+    case 1: return rows_t<1>(lines, stride, above, columns).undo();
+    case 2: return rows_t<2>(lines, stride, above, columns).undo();
+    case 3: return rows_t<3>(lines, stride, above, columns).undo();
+    default: return rows_t<4>(lines, stride, above, columns).undo();
+    }
 }
 
 } // namespace uform
