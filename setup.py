@@ -84,7 +84,7 @@ def extensions() -> list[Extension]:
     library = Extension(
         LIBRARY,
         sources=find(*(f"csrc/{folder}/**/*.cpp" for folder in folders), "csrc/media/*.cpp"),
-        depends=depends + find("csrc/model/**/*.h", "csrc/encode/**/*.h"),
+        depends=sorted({*depends, *find(*(f"csrc/{folder}/**/*.h" for folder in folders))}),
         include_dirs=include_dirs,
         extra_compile_args=COMPILE,
         extra_link_args=library_link,

@@ -20,7 +20,7 @@ import uform
 from tests.test_executor import run_python
 
 ROOT = Path(__file__).parent.parent
-HEADERS = {"types.h", "model.h", "encode.h"}
+HEADERS = {"types.h", "model.h", "encode.h", "rank.h"}
 DECODERS = {
     "images": {"jpeg", "deflate", "webp", "webpdemux"},
     "clips": {"avformat", "avcodec", "avutil", "swscale", "swresample"},
@@ -246,7 +246,7 @@ def test_a_source_distribution_has_every_source(tmp_path: Path) -> None:
     [archive] = tmp_path.glob("uform-*.tar.gz")
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
-    folders = ("core", "kernels", "model", "encode", "media", "python", "include")
+    folders = ("core", "kernels", "model", "encode", "media", "rank", "python", "include")
     sources = {
         str(path.relative_to(ROOT))
         for folder in folders

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from uform import _uform
 from uform.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from typing_extensions import Buffer
 
     from uform.types import Executor
@@ -48,6 +47,8 @@ def maxsim(
     Raises InvalidArgumentError (offsets and candidates, by item), ShapeMismatchError, UnsupportedLayoutError,
     ContendedError, OutOfMemoryError.
     """
+    import numpy as np  # Not when `uform` is imported, which does without.
+
     ids, offsets = candidates or (None, None)
     shape: tuple[int, ...]
     if ids is None:
@@ -81,6 +82,8 @@ def top_k(
 
     Raises InvalidArgumentError, ShapeMismatchError, UnsupportedLayoutError, ContendedError, OutOfMemoryError.
     """
+    import numpy as np
+
     if not hasattr(k, "__index__"):
         raise ArgumentTypeError(f"k: an integer is needed, not {type(k).__name__}")
     if merge is None:

@@ -73,8 +73,8 @@ typedef struct uform_top_k_t {
 
 /**
  *  Exact search: the `k` rows with the largest inner product, or of bits with the smallest Hamming distance; of equals
- *  those with the smallest ids. A score that is not a number, or minus infinity, is none. Needs memory for 4 `k` results a query and
- * thread. Errors: as `uform_maxsim`.
+ *  those with the smallest ids. A score that is not a number, or minus infinity, is none. Needs memory for 4 `k`
+ *  results a query and thread. Errors: as `uform_maxsim`.
  */
 UFORM_API uform_status_t uform_top_k(uform_top_k_t const *arguments);
 
