@@ -173,9 +173,10 @@ uform_status_t source_t::open(file_t file, limits_t const &limits, AVMediaType t
         if (parameters.width <= 0 || parameters.height <= 0)
             return refuse(fault, uform_malformed_k, "a video without a size");
         uint64_t const pixels = uint64_t(parameters.width) * uint64_t(parameters.height);
-        if (pixels > std::min(limits.pixels, limits.bytes / decoder_bytes_per_pixel_k))
-            return refuse(fault, uform_malformed_k, "frames of %d x %d pixels are over the limit", parameters.width,
-                          parameters.height);
+        uint64_t const most = std::min(limits.pixels, limits.bytes / decoder_bytes_per_pixel_k);
+        if (pixels > most)
+            return refuse(fault, uform_malformed_k, "frames of %d x %d pixels, over the limit of %llu",
+                          parameters.width, parameters.height, static_cast<unsigned long long>(most));
     }
     double const seconds =
         track_->duration == AV_NOPTS_VALUE ? 0 : double(track_->duration) * av_q2d(track_->time_base);
