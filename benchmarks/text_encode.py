@@ -24,6 +24,7 @@ from tests.oracle import Oracle
 LEAST_COSINE = 0.999
 # Peers in bf16 keep their residuals in it, and so lose accuracy; their times stand, for less accurate results.
 LEAST_COSINE_OF_BF16_PEERS = 0.99
+CLASSES = ["SKYLAKE", "HASWELL"]
 TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
 
 
@@ -39,11 +40,11 @@ class Ours:
         return np.array(self.model.on(self.executor).text_encode(texts, self.arena).embeddings)
 
 
-def ours(path: Path) -> dict[str, Ours]:
-    """BF16, E4M3, and the F32 classes below the one that the machine derives."""
+def ours(path: Path, classes: list[str]) -> dict[str, Ours]:
+    """BF16, E4M3, and those of the F32 classes that are below the one that the machine derives."""
     sides = {"uform BF16": Ours(path, uform.Scalar.BF16), "uform E4M3": Ours(path, uform.Scalar.E4M3)}
     derived = sides["uform BF16"].model.describe().cpu_class
-    for cpu_class in (uform.CPUClass.SKYLAKE, uform.CPUClass.HASWELL):
+    for cpu_class in (uform.CPUClass[name] for name in classes):
         if derived is not None and cpu_class < derived:
             sides[f"uform {cpu_class.name}"] = Ours(path, uform.Scalar.BF16, cpu_class)
     return sides
@@ -86,7 +87,9 @@ def main() -> None:
     parser.add_argument("--model", choices=MODELS, default="tiny")
     parser.add_argument("--workloads", nargs="+", default=["W1", "W2", "W3", "W4"])
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
+    parser.add_argument("--classes", nargs="*", default=CLASSES, choices=CLASSES, help="ours in F32")
     parser.add_argument("--seconds", type=float, default=6.0, help="spent on each side and workload")
+    parser.add_argument("--rounds", type=int, default=5, help="at least, whatever they take")
     parser.add_argument(
         "--tcmalloc", action="store_true", help="for all sides; OpenVINO, which crashes over it, is left out"
     )
@@ -100,7 +103,7 @@ def main() -> None:
         with_tcmalloc()
 
     path, configuration = checkpoint(arguments.model), MODELS[arguments.model]
-    sides = {**ours(path), **{name: PEERS[name](path) for name in arguments.peers}}
+    sides = {**ours(path, arguments.classes), **{name: PEERS[name](path) for name in arguments.peers}}
     oracle = Oracle.from_checkpoint(path, dtype=torch.float32)
     console, results, wrong = Console(width=120), {}, []
     console.print(f"{machine()}, tcmalloc {'on' if arguments.tcmalloc else 'off'}, torch {torch.__version__}")
@@ -112,7 +115,7 @@ def main() -> None:
         cosines = {name: lowest_cosine(side.encode(texts), expected) for name, side in sides.items()}
         wrong += [f"{name} on {workload.name}" for name, cosine in cosines.items() if cosine < least_cosine(name)]
         timings = interleave({name: lambda side=side, texts=texts: side.encode(texts) for name, side in sides.items()},
-                             arguments.seconds)  # fmt: skip
+                             arguments.seconds, arguments.rounds)  # fmt: skip
         flops, best_bf16, best_f32 = workload.flops(configuration), best(timings, "bf16"), best(timings, "f32")
         title = f"{arguments.model} {workload.name}: {workload.description}, {flops / 1e9:.1f} GFLOP"
         table = Table(
