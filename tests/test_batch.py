@@ -86,8 +86,8 @@ def test_collate_keeps_every_byte(texts: list[str | bytes]) -> None:
 
 
 def test_texts_of_all_types() -> None:
-    items = ["a", b"b", bytearray(b"c"), memoryview(b"d"), Text(b"e"), Text("f")]
-    assert contents(collate(items)) == [b"a", b"b", b"c", b"d", b"e", b"f"]
+    items = ["a", b"b", bytearray(b"c"), memoryview(b"d"), Text(b"e"), Text("f"), memoryview(b"g-g-")[::2]]
+    assert contents(collate(items)) == [b"a", b"b", b"c", b"d", b"e", b"f", b"gg"]
 
 
 def test_large_items_are_copied_one_by_one() -> None:

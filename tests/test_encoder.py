@@ -185,6 +185,30 @@ def test_media(small_checkpoint: str, media: uform.Model, videos: list[bytes], t
     assert_bits([encoder(collate([AudioFile(file) for file in recordings])).embeddings], [expected])
 
 
+def test_nothing_is_cut_or_skipped_without_a_word(small_checkpoint: str) -> None:
+    encoder, stats = Encoder(small_checkpoint), uform.TextEncodeStats()
+    texts = ["a" * SMALL.context, "a" * (SMALL.context + 1)]
+    for given in (texts, collate(texts)):
+        embeddings = encoder.encode_text(given, stats=stats).embeddings
+        assert (stats.truncated_items, stats.encoded_tokens) == (1, 2 * SMALL.context)
+        assert embeddings is not None
+        assert torch.equal(embeddings[0], embeddings[1])
+    good = media_files.saved(media_files.Image.fromarray(media_files.photo(9, 9)), "PNG")
+    image_stats = uform.ImageEncodeStats()
+    embeddings = encoder.encode_image([good, good[:50]], skip_malformed=True, stats=image_stats).embeddings
+    assert [malformed.item for malformed in image_stats.malformed] == [1]
+    assert embeddings is not None
+    assert (embeddings[1] == 0).all()
+    assert embeddings[0].any()
+    with pytest.raises(uform.MalformedError) as raised:
+        encoder.encode_image([good, good[:50]])
+    assert raised.value.item == 1
+    encoder.encode_image([media_files.photo(9, 9)], skip_malformed=True)
+    sound_stats = uform.AudioEncodeStats()
+    encoder.encode_audio([speech(4000)], RATE, stats=sound_stats)
+    assert sound_stats.encoded_seconds == pytest.approx(4000 / RATE)
+
+
 # Refusals.
 
 

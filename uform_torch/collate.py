@@ -153,6 +153,8 @@ def _taken(item: Any, index: int) -> tuple[Any, _Kind] | None:
         item = item.data
     if isinstance(item, str):
         return _utf8(item, index), _TEXT
+    if isinstance(item, memoryview) and not item.c_contiguous:
+        item = item.tobytes()
     if isinstance(item, (bytes, bytearray, memoryview)):
         return item, _TEXT
     if type(item) in _FILE_CLASSES:

@@ -11,15 +11,19 @@ from typing_extensions import Buffer, Self
 
 from uform import (
     ArgumentTypeError,
+    AudioEncodeStats,
     CPUClass,
     Executor,
+    ImageEncodeStats,
     InvalidArgumentError,
     Modality,
     Model,
     ModelDescription,
     Outputs,
     Scalar,
+    TextEncodeStats,
     UnsupportedError,
+    VideoEncodeStats,
     default_checkpoint,
 )
 from uform_torch.batch import TapeBatch
@@ -132,33 +136,60 @@ class Encoder(torch.nn.Module):
             batch = _batch_of(batch)
         return self._encode(batch)
 
-    def encode_text(self, texts: Sequence[str | Buffer] | _Tape) -> Encoded:
+    def encode_text(self, texts: Sequence[str | Buffer] | _Tape, *, stats: TextEncodeStats | None = None) -> Encoded:
         """Encodes texts: str and bytes, a `TapeBatch`, or a tape `(data, offsets)` of tensors or buffers, which is read
-        where it lies."""
+        where it lies.
+
+        stats: overwritten with the texts that were truncated and the tokens, as in all of these methods; not where
+            torch compiles or exports.
+        """
+        options = {} if stats is None else {"stats": stats}
         if isinstance(texts, tuple) and len(texts) == 2:
             data, offsets = texts
             if isinstance(data, torch.Tensor) and isinstance(offsets, torch.Tensor):
                 texts = TapeBatch(data, offsets)
         if isinstance(texts, TapeBatch):
-            return self._encode(_of_modality(texts, Modality.TEXT))
-        return self._landed(*self._engine.run("text_encode", self._outputs, self._scalar(), texts))
+            return self._encode(_of_modality(texts, Modality.TEXT), options)
+        return self._landed(*self._engine.run("text_encode", self._outputs, self._scalar(), texts, **options))
 
-    def encode_image(self, images: Sequence[Any] | TapeBatch) -> Encoded:
-        """Encodes pictures: files as bytes or paths, or pixels of [height, width, 3] uint8; or a batch of them."""
-        return self._encode_media(images, Modality.IMAGE, ImageFile)
+    def encode_image(
+        self,
+        images: Sequence[Any] | TapeBatch,
+        *,
+        skip_malformed: bool = False,
+        stats: ImageEncodeStats | None = None,
+    ) -> Encoded:
+        """Encodes pictures: files as bytes or paths, or pixels of [height, width, 3] uint8; or a batch of them.
 
-    def encode_video(self, videos: Sequence[Any] | TapeBatch) -> Encoded:
-        """Encodes videos: files as bytes or paths; or a batch of them."""
-        return self._encode_media(videos, Modality.VIDEO, VideoFile)
+        skip_malformed: a file that cannot be decoded gets an embedding of zeros, no tokens, and a line in `stats`.
+        """
+        return self._encode_media(images, Modality.IMAGE, ImageFile, skip_malformed, stats)
 
-    def encode_audio(self, recordings: Sequence[Any] | TapeBatch, sample_rate: int | None = None) -> Encoded:
+    def encode_video(
+        self,
+        videos: Sequence[Any] | TapeBatch,
+        *,
+        skip_malformed: bool = False,
+        stats: VideoEncodeStats | None = None,
+    ) -> Encoded:
+        """Encodes videos: files as bytes or paths; or a batch of them. Options are those of `encode_image`."""
+        return self._encode_media(videos, Modality.VIDEO, VideoFile, skip_malformed, stats)
+
+    def encode_audio(
+        self,
+        recordings: Sequence[Any] | TapeBatch,
+        sample_rate: int | None = None,
+        *,
+        skip_malformed: bool = False,
+        stats: AudioEncodeStats | None = None,
+    ) -> Encoded:
         """Encodes recordings: files as bytes or paths, `Samples`, or float32 vectors of `sample_rate` hertz; or a batch
-        of them."""
+        of them. Options are those of `encode_image`."""
         if sample_rate is not None:
             if isinstance(recordings, TapeBatch):
                 raise InvalidArgumentError("sample_rate: the batch has its own")
             recordings = [Samples(samples, sample_rate) for samples in recordings]
-        return self._encode_media(recordings, Modality.AUDIO, AudioFile)
+        return self._encode_media(recordings, Modality.AUDIO, AudioFile, skip_malformed, stats)
 
     def train(self, mode: bool = True) -> Self:
         """Does nothing: the module is always in eval mode, also within one that is trained."""
@@ -212,20 +243,32 @@ class Encoder(torch.nn.Module):
             return Scalar.F32
         return SCALARS.get(self.dtype, Scalar.F32)
 
-    def _encode_media(self, items: Sequence[Any] | TapeBatch, modality: Modality, wrap: Any) -> Encoded:
+    def _encode_media(
+        self,
+        items: Sequence[Any] | TapeBatch,
+        modality: Modality,
+        wrap: Any,
+        skip_malformed: bool,
+        stats: ImageEncodeStats | VideoEncodeStats | AudioEncodeStats | None,
+    ) -> Encoded:
         if not isinstance(items, TapeBatch):
             files = (bytes, bytearray, memoryview, str, os.PathLike)
             items = _batch_of([wrap(item) if isinstance(item, files) else item for item in items])
-        return self._encode(_of_modality(items, modality))
+        options: dict[str, Any] = {} if stats is None else {"stats": stats}
+        if skip_malformed and items.shapes is None and items.sample_rate is None:  # Arrays cannot be malformed.
+            options["skip_malformed"] = True
+        return self._encode(_of_modality(items, modality), options)
 
-    def _encode(self, batch: TapeBatch) -> Encoded:
+    def _encode(self, batch: TapeBatch, options: dict[str, Any] | None = None) -> Encoded:
         if torch.compiler.is_compiling() or type(batch.data) is not torch.Tensor:
+            if options:
+                raise UnsupportedError(f"{', '.join(options)}: not where torch compiles or exports")
             surfaces = encode(batch, self._key, int(self._outputs), int(self._scalar()))
             has_rows = bool(self._outputs & (Outputs.STATES | Outputs.TOKEN_VECTORS))
             kept = (Outputs.EMBEDDINGS in self._outputs, Outputs.STATES in self._outputs, has_rows,
                     Outputs.TOKEN_VECTORS in self._outputs)  # fmt: skip
             return self._landed(*(part if is_kept else None for part, is_kept in zip(surfaces, kept, strict=True)))
-        return self._landed(*self._engine.run_batch(batch, self._outputs, self._scalar()))
+        return self._landed(*self._engine.run_batch(batch, self._outputs, self._scalar(), **(options or {})))
 
     def _landed(
         self,

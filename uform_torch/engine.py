@@ -132,20 +132,20 @@ class Engine:
         """An engine of other weights, with the same options."""
         return Engine(Checkpoint(checkpoint), self._asked, self.quantization, self.cpu_class)
 
-    def run_batch(self, batch: TapeBatch, outputs: Outputs, scalar: Scalar) -> Surfaces:
+    def run_batch(self, batch: TapeBatch, outputs: Outputs, scalar: Scalar, **options: Any) -> Surfaces:
         """A batch by its own verb, over its own memory."""
         if batch.shapes is not None:
-            return self.run("image_encode_pixels", outputs, scalar, batch.arrays())
+            return self.run("image_encode_pixels", outputs, scalar, batch.arrays(), **options)
         if batch.sample_rate is not None:
-            return self.run("audio_encode_samples", outputs, scalar, batch.arrays(), batch.sample_rate)
-        return self.run(batch.verb, outputs, scalar, batch.tape())
+            return self.run("audio_encode_samples", outputs, scalar, batch.arrays(), batch.sample_rate, **options)
+        return self.run(batch.verb, outputs, scalar, batch.tape(), **options)
 
-    def run(self, verb: str, outputs: Outputs, scalar: Scalar, *inputs: Any) -> Surfaces:
-        """A verb on what it takes."""
+    def run(self, verb: str, outputs: Outputs, scalar: Scalar, *inputs: Any, **options: Any) -> Surfaces:
+        """A verb on what it takes; options are its own, as `stats`."""
         arena = TensorArena()
         call: Callable[..., EncodedBatch] = getattr(self._receiver, verb)
         with self._my_turn():
-            encoded = call(*inputs, arena, outputs=outputs, outputs_scalar=scalar)
+            encoded = call(*inputs, arena, outputs=outputs, outputs_scalar=scalar, **options)
         ragged = encoded.states if encoded.states is not None else encoded.token_vectors
         return Surfaces(
             None if encoded.embeddings is None else to_tensor(encoded.embeddings),
