@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib.util
 import os
 import threading
 from collections.abc import Callable
@@ -379,7 +378,6 @@ def test_nothing_held_is_rewritten(
     assert arena.pins == 0
 
 
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="there is no JAX")
 def test_nothing_that_jax_holds_is_rewritten(small_checkpoint: str) -> None:
     """In a process of its own, since its threads and those who fork do not go together."""
     code = """
