@@ -65,15 +65,19 @@ def maxsim_sides(width: int, dtype: torch.dtype, executor: uform.Executor) -> di
         from pylate.scores import colbert_scores
 
         sides["PyLate"] = lambda: colbert_scores(query[None], documents)
-    if dtype is torch.float32 and has("numkong"):
+    if has("numkong"):
         import numkong
 
-        packed = numkong.maxsim_pack(query.numpy())
-        packs = [numkong.maxsim_pack(document.numpy()) for document in documents]
+        def pack(tokens: torch.Tensor) -> numkong.MaxSimPackedMatrix:
+            own = numkong.Tensor(tokens.float().numpy())
+            return numkong.maxsim_pack(own.astype("bf16") if dtype is torch.bfloat16 else own)
+
+        packed = pack(query)
+        packs = [pack(document) for document in documents]
         pool = ThreadPoolExecutor(THREADS)
         halves = packs[: DOCUMENTS // 2], packs[DOCUMENTS // 2 :]
 
-        def half(some: list[object]) -> list[float]:
+        def half(some: list[numkong.MaxSimPackedMatrix]) -> list[float]:
             return [numkong.maxsim_packed(packed, pack) for pack in some]
 
         sides["NumKong, packed before"] = lambda: list(pool.map(half, halves))
@@ -94,6 +98,10 @@ def top_k_sides(queries: np.ndarray, corpus: np.ndarray, executor: uform.Executo
     if corpus.dtype == np.float32:
         left, right = torch.from_numpy(queries), torch.from_numpy(corpus)
         sides["torch"] = lambda: torch.topk(left @ right.T, BEST)
+    if corpus.dtype == np.int8:
+        bytes_left, bytes_right = torch.from_numpy(queries), torch.from_numpy(corpus)
+        # `@` of int8 answers int8, which overflows.
+        sides["torch"] = lambda: torch.topk(torch._int_mm(bytes_left, bytes_right.T), BEST)
     if has("faiss"):
         import faiss
 
@@ -102,6 +110,13 @@ def top_k_sides(queries: np.ndarray, corpus: np.ndarray, executor: uform.Executo
             flat = faiss.IndexFlatIP(WIDTH)
             flat.add(corpus)
             sides["FAISS flat"] = lambda: flat.search(queries, BEST)
+        if corpus.dtype == np.int8:
+            kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
+            signed = faiss.IndexScalarQuantizer(WIDTH, kind, faiss.METRIC_INNER_PRODUCT)
+            for first in range(0, len(corpus), 100_000):
+                signed.add(corpus[first : first + 100_000].astype(np.float32))
+            widened = queries.astype(np.float32)
+            sides["FAISS flat, of signed bytes"] = lambda: signed.search(widened, BEST)
         if corpus.dtype == np.uint8:
             bits = faiss.IndexBinaryFlat(8 * corpus.shape[1])
             bits.add(corpus)
