@@ -86,11 +86,22 @@ def test_ties_go_to_the_smallest_id() -> None:
     assert Constant().rank([], [], []).ids.shape == (0, 0)
 
 
+class Broken(uform_torch.Reranker):
+    def scores(self, queries, documents, candidates):  # type: ignore[no-untyped-def]
+        return [torch.tensor([float("nan"), 1.0, 2.0])]
+
+
+def test_what_is_no_number_comes_last() -> None:
+    assert Broken().rank(["q"], ["a"] * 3, [[0, 1, 2]]).ids.tolist() == [[2, 1, 0]]
+
+
 def test_wrong_arguments(model: uform.Model, headless: uform.Model) -> None:
     with pytest.raises(ValueError, match="lists of 1 queries, but there are 2"):
         Constant().rank(["q", "r"], ["a"], [[0]])
     with pytest.raises(IndexError, match="query 1 names document 7 of 2"):
         Constant().rank(["q", "r"], ["a", "b"], [[0], [7]])
+    with pytest.raises(ValueError, match="k: must not be negative"):
+        Constant().rank(["q"], ["a"], [[0]], -2)
     with pytest.raises(ValueError, match="values"):
         uform_torch.ChoiceReranker(model, values={})
     with pytest.raises(uform.UnsupportedError, match="token head"):

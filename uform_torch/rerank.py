@@ -70,6 +70,8 @@ class Reranker(ABC):
 
         Raises ValueError for a list too few or too many, IndexError for an id that is no document's.
         """
+        if k is not None and k < 0:
+            raise ValueError(f"k: must not be negative, not {k}")
         if len(candidates) != len(queries):
             raise ValueError(f"candidates: lists of {len(candidates)} queries, but there are {len(queries)}")
         lists = [np.unique(ids[ids >= 0]) for ids in (np.asarray(some, np.int64) for some in candidates)]
@@ -81,7 +83,9 @@ class Reranker(ABC):
         found = torch.full((len(queries), width), -1, dtype=torch.int64)
         for row, (ids, values) in enumerate(zip(lists, self.scores(queries, documents, lists), strict=True)):
             # Ids rise, and a stable order keeps that of equals.
-            order = torch.argsort(values, descending=True, stable=True)[:width]
+            # A score that is no number is the worst.
+            numbers = torch.nan_to_num(values, nan=float("-inf"), posinf=float("inf"), neginf=float("-inf"))
+            order = torch.argsort(numbers, descending=True, stable=True)[:width]
             scores[row, : len(order)] = values[order]
             found[row, : len(order)] = torch.from_numpy(ids)[order]
         return Ranking(scores, found)
