@@ -78,11 +78,11 @@ detected_t detect() noexcept {
     constexpr uint64_t ymm_k = 0x6, zmm_k = 0xE6, tiles_k = 0x60000;
 
     registers_t const extended = cpuid(7, 0), more = cpuid(7, 1);
-    bool const haswell = saves(ymm_k) && has(features.c, 12) && has(features.c, 28) && has(features.c, 29) &&
-                         has(extended.b, 5) && has(extended.b, 3) && has(extended.b, 8);
+    bool const haswell = saves(ymm_k) && has(features.c, 12) && has(features.c, 23) && has(features.c, 28) &&
+                         has(features.c, 29) && has(extended.b, 5) && has(extended.b, 3) && has(extended.b, 8);
     bool const skylake = haswell && saves(zmm_k) && has(extended.b, 16) && has(extended.b, 17) && has(extended.b, 30) &&
                          has(extended.b, 31);
-    bool const genoa = skylake && has(more.a, 5) && has(extended.c, 1);
+    bool const genoa = skylake && has(more.a, 5) && has(extended.c, 1) && has(extended.c, 11) && has(extended.c, 14);
     bool const tiles = genoa && saves(tiles_k) && has(extended.d, 24) && has(extended.d, 22);
     bool const sapphire = tiles && tiles_permitted();
 

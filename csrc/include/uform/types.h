@@ -73,9 +73,9 @@ typedef enum uform_mood_t {
 typedef enum uform_cpu_class_t {
     uform_cpu_class_default_k = 0,
     uform_cpu_class_serial_k = 1,   /**< Plain C++: the reference for the others. */
-    uform_cpu_class_haswell_k = 2,  /**< AVX2, FMA, F16C. */
+    uform_cpu_class_haswell_k = 2,  /**< AVX2, FMA, F16C, POPCNT. */
     uform_cpu_class_skylake_k = 3,  /**< AVX-512 F, BW, DQ, VL. */
-    uform_cpu_class_genoa_k = 4,    /**< SKYLAKE and AVX512-BF16, VBMI. */
+    uform_cpu_class_genoa_k = 4,    /**< SKYLAKE and AVX512-BF16, VBMI, VNNI, VPOPCNTDQ. */
     uform_cpu_class_sapphire_k = 5, /**< GENOA and AMX-TILE, AMX-BF16. */
     uform_cpu_class_neon_k = 6      /**< Arm NEON. */
 } uform_cpu_class_t;
