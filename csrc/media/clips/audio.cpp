@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "media/clips/fault.h"
+#include "media/fault.h"
 #include "media/clips/mixdown.h"
 #include "media/clips/resampler.h"
 #include "media/clips/source.h"

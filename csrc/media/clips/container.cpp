@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "media/clips/fault.h"
+#include "media/fault.h"
 
 namespace uform {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "media/clips/fault.h"
+#include "media/fault.h"
 
 extern "C" {
 #include <libavcodec/avcodec.h>

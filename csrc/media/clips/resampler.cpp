@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "media/clips/fault.h"
+#include "media/fault.h"
 #include "media/clips/source.h"
 
 extern "C" {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "media/clips/fault.h"
+#include "media/fault.h"
 
 extern "C" {
 #include <libavutil/log.h>

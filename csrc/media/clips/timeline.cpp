@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "media/clips/fault.h"
+#include "media/fault.h"
 
 namespace uform {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "media/clips/converter.h"
-#include "media/clips/fault.h"
+#include "media/fault.h"
 #include "media/clips/timeline.h"
 
 namespace uform {
