@@ -1,6 +1,5 @@
 #include "uform/encode.h"
 
-#include "../core/tape.h"
 #include "../media/library.h"
 #include "../media/mel.h"
 #include "audio_source.h"
@@ -12,24 +11,11 @@ using namespace uform;
 
 constexpr uint32_t least_rate_k = 1000, most_rate_k = 768000;
 
-uform_audio_encode_stats_t stats_of(media_tally_t const &tally) noexcept {
-    double const seconds = static_cast<double>(tally.extent) / mel_sample_rate_k;
-    return {tally.truncated, tally.tokens, tally.malformed, tally.bytes, seconds};
-}
-
-struct files_call_t : media_call_t {
-    uform_tape_t files {};
-    limits_t limits;
-    clips_codecs_t const *codecs = nullptr;
+struct files_call_t : media_files_call_t<clips_codecs_t> {
     uform_audio_encode_stats_t *stats = nullptr;
 
     uform_status_t run(arena_hold_t const &arena, team_t &team) const noexcept {
-        media_tally_t tally;
-        audio_files_t source(model->config, files, limits, *codecs);
-        source.name = "files";
-        uform_status_t const status = media_call_t::run(source, arena, team, tally);
-        if (!status && stats) *stats = stats_of(tally);
-        return status;
+        return media_call_t::run(audio_files_t(model->config, files, limits, *codecs), "files", arena, team, stats);
     }
 };
 
@@ -40,12 +26,7 @@ struct samples_call_t : media_call_t {
     uform_audio_encode_stats_t *stats = nullptr;
 
     uform_status_t run(arena_hold_t const &arena, team_t &team) const noexcept {
-        media_tally_t tally;
-        audio_samples_t source(model->config, samples, rate, codecs);
-        source.name = "samples";
-        uform_status_t const status = media_call_t::run(source, arena, team, tally);
-        if (!status && stats) *stats = stats_of(tally);
-        return status;
+        return media_call_t::run(audio_samples_t(model->config, samples, rate, codecs), "samples", arena, team, stats);
     }
 };
 
@@ -53,13 +34,8 @@ struct samples_call_t : media_call_t {
 
 uform_status_t uform_audio_encode(uform_model_t const *model, uform_audio_encode_t const *arguments) {
     files_call_t call;
-    if (uform_status_t const status = read_arguments(model, arguments, modality_t::audio_k, call)) return status;
-    if (uform_status_t const status = check_tape(arguments->files, "files")) return status;
-    if (uform_status_t const status = clips_codecs(call.codecs)) return status;
-    call.files = arguments->files;
-    call.count = arguments->files.count;
-    call.limits = limits_of(arguments->limits);
-    call.faults = arguments->faults;
+    if (uform_status_t const status = read_files(model, arguments, modality_t::audio_k, clips_codecs, call))
+        return status;
     call.stats = arguments->stats;
     return dispatch(call, arguments->executor, arguments->completion, *arguments->arena);
 }

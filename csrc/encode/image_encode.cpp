@@ -1,6 +1,5 @@
 #include "uform/encode.h"
 
-#include "../core/tape.h"
 #include "../media/library.h"
 #include "image_source.h"
 #include "media_call.h"
@@ -9,23 +8,12 @@ namespace {
 
 using namespace uform;
 
-uform_image_encode_stats_t stats_of(media_tally_t const &tally) noexcept {
-    return {tally.truncated, tally.tokens, tally.malformed, tally.bytes};
-}
-
-struct files_call_t : media_call_t {
-    uform_tape_t files {};
-    limits_t limits;
-    images_codecs_t const *codecs = nullptr;
+struct files_call_t : media_files_call_t<images_codecs_t> {
     uform_image_encode_stats_t *stats = nullptr;
 
     uform_status_t run(arena_hold_t const &arena, team_t &team) const noexcept {
-        media_tally_t tally;
-        image_files_t source(model->config.image, files, limits, *codecs);
-        source.name = "files";
-        uform_status_t const status = media_call_t::run(source, arena, team, tally);
-        if (!status && stats) *stats = stats_of(tally);
-        return status;
+        return media_call_t::run(image_files_t(model->config.image, files, limits, *codecs), "files", arena, team,
+                                 stats);
     }
 };
 
@@ -34,12 +22,7 @@ struct pixels_call_t : media_call_t {
     uform_image_encode_stats_t *stats = nullptr;
 
     uform_status_t run(arena_hold_t const &arena, team_t &team) const noexcept {
-        media_tally_t tally;
-        image_pixels_t source(model->config.image, pixels);
-        source.name = "pixels";
-        uform_status_t const status = media_call_t::run(source, arena, team, tally);
-        if (!status && stats) *stats = stats_of(tally);
-        return status;
+        return media_call_t::run(image_pixels_t(model->config.image, pixels), "pixels", arena, team, stats);
     }
 };
 
@@ -47,13 +30,8 @@ struct pixels_call_t : media_call_t {
 
 uform_status_t uform_image_encode(uform_model_t const *model, uform_image_encode_t const *arguments) {
     files_call_t call;
-    if (uform_status_t const status = read_arguments(model, arguments, modality_t::image_k, call)) return status;
-    if (uform_status_t const status = check_tape(arguments->files, "files")) return status;
-    if (uform_status_t const status = images_codecs(call.codecs)) return status;
-    call.files = arguments->files;
-    call.count = arguments->files.count;
-    call.limits = limits_of(arguments->limits);
-    call.faults = arguments->faults;
+    if (uform_status_t const status = read_files(model, arguments, modality_t::image_k, images_codecs, call))
+        return status;
     call.stats = arguments->stats;
     return dispatch(call, arguments->executor, arguments->completion, *arguments->arena);
 }
