@@ -24,7 +24,7 @@ import torch
 import uform
 from tests import front_end
 
-from .harness import CACHE, THREADS, checkpoint, interleave, machine
+from .harness import CACHE, THREADS, checkpoint, has, interleave, machine
 
 SECONDS = 20
 FILES = 8
@@ -131,15 +131,6 @@ def report(title: str, sides: dict[str, Callable[[], object]], length: float, se
     for name, timing in timings.items():
         spread = f"{timing.median * 1e3:.0f} (spread {timing.spread:.0%})"
         print(f"| {name} | {spread} | {FILES * length / timing.median:,.0f} | {timing.median / ours:.2f} |")
-
-
-def has(module: str) -> bool:
-    try:
-        __import__(module)
-    except (ImportError, OSError, RuntimeError) as error:
-        print(f"{module} is left out: {str(error).splitlines()[0]}")
-        return False
-    return True
 
 
 def main() -> None:

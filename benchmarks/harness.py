@@ -126,6 +126,16 @@ def interleave(sides: dict[str, Callable[[], object]], seconds: float = 6.0, lea
     return {name: Timing(times) for name, times in rounds.items()}
 
 
+def has(module: str) -> bool:
+    """Whether a peer's module is there; prints why not."""
+    try:
+        __import__(module)
+    except (ImportError, OSError, RuntimeError) as error:
+        print(f"{module} is left out: {str(error).splitlines()[0]}")
+        return False
+    return True
+
+
 def machine() -> str:
     """Processor, cores, and the instruction sets that decide."""
     model, flags = platform.processor() or platform.machine(), set()

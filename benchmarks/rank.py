@@ -19,19 +19,10 @@ import torch
 
 import uform
 
-from .harness import THREADS, interleave, machine
+from .harness import THREADS, has, interleave, machine
 
 Side = Callable[[], object]
 DOCUMENTS, TOKENS, QUERY_TOKENS, WIDTH, BEST = 1000, 180, 32, 256, 10
-
-
-def has(module: str) -> bool:
-    try:
-        __import__(module)
-    except (ImportError, OSError, RuntimeError) as error:
-        print(f"{module} is left out: {str(error).splitlines()[0]}")
-        return False
-    return True
 
 
 def report(title: str, sides: dict[str, Side], seconds: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from uform import Modality
+from uform import Modality, rank
 from uform.cli.corpus import Item
 
 
@@ -76,7 +76,5 @@ def late_interaction(query: NDArray[Any], text: NDArray[Any]) -> float:
     """
     if not len(text):
         return -1.0
-    best = np.full(len(query), -np.inf)
-    for row in text.astype(np.float64):
-        np.maximum(best, dot_products(query, row), out=best)
-    return float(best.mean())
+    offsets = [np.array([0, len(rows)]) for rows in (query, text)]
+    return float(rank.maxsim(query, offsets[0], text, offsets[1])[0, 0]) / len(query)
