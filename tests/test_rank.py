@@ -240,6 +240,8 @@ def test_fewer_rows_than_k() -> None:
         ({"candidates": (np.array([1]), np.array([0, 2]))}, uform.InvalidArgumentError, "candidates: 1 of them"),
         ({"candidates": (np.array([1]), np.array([0, 0, 1]))}, uform.ShapeMismatchError, "lists of 2 queries"),
         ({"executor": 3}, uform.ArgumentTypeError, "executor"),
+        ({"queries": [[1.0, 2.0]]}, uform.ArgumentTypeError, "queries: an array is needed"),
+        ({"query_offsets": np.array([0, -4])}, uform.InvalidArgumentError, "query_offsets: item 0 ends below 0"),
     ],
 )
 def test_arguments_of_maxsim(change: dict[str, object], kind: type[uform.Error], message: str) -> None:

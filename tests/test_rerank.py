@@ -100,6 +100,8 @@ def test_wrong_arguments(model: uform.Model, headless: uform.Model) -> None:
         Constant().rank(["q", "r"], ["a"], [[0]])
     with pytest.raises(IndexError, match="query 1 names document 7 of 2"):
         Constant().rank(["q", "r"], ["a", "b"], [[0], [7]])
+    with pytest.raises(TypeError, match="candidates: integers are needed, not float64"):
+        Constant().rank(["q"], ["a"], [[0.7]])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="k: must not be negative"):
         Constant().rank(["q"], ["a"], [[0]], -2)
     with pytest.raises(ValueError, match="values"):

@@ -47,6 +47,15 @@ def test_other_floats_become_float32(dtype: torch.dtype) -> None:
     assert torch.equal(uform_torch.top_k(queries, corpus, 5).ids, expected.indices)
 
 
+def test_arrays_that_have_to_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other floats and other layouts, a block at a time."""
+    monkeypatch.setattr("uform_torch.retrieval._CONVERTED_ROWS", 7)
+    queries, corpus = unit(3, 16, 0).numpy(), unit(50, 16, 1).numpy()
+    expected = uform_torch.top_k(queries, corpus, 5).ids
+    for copied in (corpus.astype(np.float64), np.asfortranarray(corpus), torch.from_numpy(corpus).double()):
+        assert torch.equal(uform_torch.top_k(queries.astype(np.float64), copied, 5).ids, expected)
+
+
 def test_ties_go_to_the_smallest_id() -> None:
     corpus = torch.ones(9, 4)
     assert uform_torch.top_k(corpus[:1], corpus, 3).ids.tolist() == [[0, 1, 2]]

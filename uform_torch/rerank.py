@@ -36,7 +36,7 @@ def maxsim(
     """
     if candidates is None:
         return torch.from_numpy(rank.maxsim(*_tape(queries), *_tape(documents), executor=executor))
-    lists = [np.asarray(ids, np.int64) for ids in candidates]
+    lists = [_ids(ids) for ids in candidates]
     offsets = np.concatenate(([0], np.cumsum([len(ids) for ids in lists]))).astype(np.int64)
     named = np.concatenate(lists) if lists else np.empty(0, np.int64)
     found = rank.maxsim(*_tape(queries), *_tape(documents), candidates=(named, offsets), executor=executor)
@@ -74,7 +74,7 @@ class Reranker(ABC):
             raise ValueError(f"k: must not be negative, not {k}")
         if len(candidates) != len(queries):
             raise ValueError(f"candidates: lists of {len(candidates)} queries, but there are {len(queries)}")
-        lists = [np.unique(ids[ids >= 0]) for ids in (np.asarray(some, np.int64) for some in candidates)]
+        lists = [np.unique(ids[ids >= 0]) for ids in map(_ids, candidates)]
         for query, ids in enumerate(lists):
             if len(ids) and ids[-1] >= len(documents):
                 raise IndexError(f"candidates: query {query} names document {ids[-1]} of {len(documents)}")
@@ -107,7 +107,7 @@ class LateInteractionReranker(Reranker):
     def scores(
         self, queries: Sequence[str], documents: Sequence[str], candidates: Sequence[Candidates]
     ) -> list[torch.Tensor]:
-        lists = [np.asarray(ids, np.int64) for ids in candidates]
+        lists = [_ids(ids) for ids in candidates]
         parts = [torch.empty(len(ids)) for ids in lists]
         wanted = self._tokens(queries)
         named = np.unique(np.concatenate(lists)) if lists else np.empty(0, np.int64)
@@ -170,6 +170,13 @@ class ChoiceReranker(Reranker):
             probabilities = torch.from_numpy(np.array(answers)).view(len(some), len(letters))
             scores[first : first + len(some)] = probabilities @ values
         return list(torch.split(scores, [len(ids) for ids in candidates]))
+
+
+def _ids(candidates: Candidates | torch.Tensor) -> NDArray[np.int64]:
+    ids = np.asarray(candidates)
+    if ids.size and ids.dtype.kind not in "iu":
+        raise TypeError(f"candidates: integers are needed, not {ids.dtype}")
+    return ids.astype(np.int64)
 
 
 def _tape(tokens: Tokens) -> tuple[NDArray[Any], NDArray[Any]]:

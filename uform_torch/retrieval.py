@@ -14,6 +14,8 @@ from uform import Executor, rank
 __all__ = ["Quantizer", "Ranking", "top_k"]
 
 Vectors = torch.Tensor | NDArray[Any]
+_CONVERTED_ROWS = 65536
+"""Of a corpus that has to be copied, at once."""
 
 
 class Ranking(NamedTuple):
@@ -31,7 +33,7 @@ def top_k(
     """The `k` rows of the corpus that suit each query best; of equals those with the smallest ids. Exact.
 
     queries: (queries, width) of float32 or int8, ranked by inner product, or of uint8, packed bits, ranked by Hamming
-        distance. Tensors of bfloat16, float16 and float64 become float32.
+        distance. Other floats become float32, those of the corpus a block at a time.
     corpus: (rows, width) of the same kind, a tensor, an array or a `numpy.memmap`, read where it lies; or an iterable
         of such blocks, for one that is made on the way. Memory beyond it: a few `k` results a query and thread.
     executor: where it runs; None: on the calling thread.
@@ -40,7 +42,10 @@ def top_k(
     """
     wanted = _array(queries, "queries")
     if isinstance(corpus, torch.Tensor | np.ndarray):
-        return _ranking(rank.top_k(wanted, _array(corpus, "corpus"), k, executor=executor))
+        if _is_read_in_place(corpus):
+            return _ranking(rank.top_k(wanted, _array(corpus, "corpus"), k, executor=executor))
+        whole, step = corpus, _CONVERTED_ROWS
+        corpus = (whole[first : first + step] for first in range(0, len(whole), step))
     first, merged = 0, None
     for block in corpus:
         rows = _array(block, "corpus")
@@ -110,12 +115,21 @@ def _floats(vectors: Vectors, name: str) -> torch.Tensor:
     return rows.cpu().float()
 
 
-def _array(vectors: Vectors, name: str) -> NDArray[Any]:
+def _is_read_in_place(vectors: Vectors) -> bool:
+    """Whether `_array` copies nothing."""
     if isinstance(vectors, np.ndarray):
-        return vectors
+        return vectors.flags.c_contiguous and (vectors.dtype == np.float32 or vectors.dtype.kind != "f")
+    on_host = vectors.device.type == "cpu" and vectors.is_contiguous()
+    return on_host and (vectors.dtype is torch.float32 or not vectors.dtype.is_floating_point)
+
+
+def _array(vectors: Vectors, name: str) -> NDArray[Any]:
+    """C-contiguous, and float32 where they are floats."""
+    if isinstance(vectors, np.ndarray):
+        return np.ascontiguousarray(vectors, np.float32 if vectors.dtype.kind == "f" else None)
     if not isinstance(vectors, torch.Tensor):
         raise TypeError(f"{name}: a tensor or an array is needed, not {type(vectors).__name__}")
-    if vectors.dtype in (torch.bfloat16, torch.float16, torch.float64):
+    if vectors.dtype.is_floating_point:
         vectors = vectors.float()
     array: NDArray[Any] = vectors.detach().cpu().contiguous().numpy()
     return array

@@ -8,12 +8,17 @@
 namespace uform::python {
 namespace {
 
+buffer_t array_of(py::handle object, char const *name) {
+    if (!PyObject_CheckBuffer(object.ptr()))
+        raise_type(UFORM_NO_ITEM, "%s: an array is needed, as numpy.asarray makes it, not %s", name, type_name(object));
+    return buffer_t::of(object, name);
+}
+
 /** A matrix in a C-contiguous buffer of two dimensions. Keeps what it points to. */
 class vectors_input_t {
   public:
     /** `kinds`: those that are taken, of F32 'f', BF16 'Hh' (its bits) or its raw bytes, I8 'b', bits 'B'. */
-    vectors_input_t(py::handle object, char const *name, bool is_late_interaction)
-        : buffer_(buffer_t::of(object, name)) {
+    vectors_input_t(py::handle object, char const *name, bool is_late_interaction) : buffer_(array_of(object, name)) {
         if (buffer_.dimensions() != 2)
             raise(uform_shape_mismatch_k, UFORM_NO_ITEM, "%s: two dimensions are needed, not %d", name,
                   buffer_.dimensions());
@@ -51,7 +56,7 @@ class vectors_input_t {
 /** Integers of 64 bits in a C-contiguous buffer of one dimension. */
 class integers_input_t {
   public:
-    integers_input_t(py::handle object, char const *name) : buffer_(buffer_t::of(object, name)) {
+    integers_input_t(py::handle object, char const *name) : buffer_(array_of(object, name)) {
         if (buffer_.dimensions() != 1 || !buffer_.is_contiguous() || !buffer_.holds("QqLlNn", 8))
             raise(uform_unsupported_layout_k, UFORM_NO_ITEM, "%s: a vector of 64-bit integers is needed, not of %s",
                   name, buffer_.format().c_str());

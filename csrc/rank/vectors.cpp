@@ -65,6 +65,7 @@ uform_status_t check_offsets(size_t const *offsets, size_t count, size_t rows, c
     }
     if (offsets[0]) return fail(invalid_k, count ? 0 : UFORM_NO_ITEM, "%s: the first is %zu, not 0", name, offsets[0]);
     for (size_t item = 0; item != count; ++item) {
+        if (offsets[item + 1] > SIZE_MAX / 2) return fail(invalid_k, item, "%s: item %zu ends below 0", name, item);
         if (offsets[item + 1] < offsets[item])
             return fail(invalid_k, item, "%s: item %zu ends at %zu, before its start at %zu", name, item,
                         offsets[item + 1], offsets[item]);

@@ -153,6 +153,9 @@ static void items_are_refused_by_index() {
     f.waves[6][30000] = std::numeric_limits<float>::infinity(); // Past the context.
     CHECK(uform_audio_encode_samples(f.model.get(), &f.audio) == uform_malformed_k);
     CHECK(says(uform_malformed_k, 4, "samples: item 4: sample 17 is nan"));
+    f.waves[4][17] = 20000; // Of 16 bits.
+    CHECK(uform_audio_encode_samples(f.model.get(), &f.audio) == uform_malformed_k);
+    CHECK(says(uform_malformed_k, 4, "samples: item 4: sample 17 is 20000"));
     f.waves[4][17] = 0;
     CHECK_STATUS(uform_audio_encode_samples(f.model.get(), &f.audio), uform_success_k);
 }
