@@ -135,10 +135,11 @@ def expected_top_k(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("queries", [1, 8, 9, 40])
 @pytest.mark.parametrize(("rows", "k"), [(1000, 10), (5000, 100), (3, 3), (777, 1)])
-def test_int8(pinned: uform.Executor, queries: int, rows: int, k: int) -> None:
+@pytest.mark.parametrize("width", [1, 33, 130])
+def test_int8(pinned: uform.Executor, queries: int, rows: int, k: int, width: int) -> None:
     generator = np.random.default_rng(rows)
-    wanted = generator.integers(-128, 128, (queries, 33), dtype=np.int8)
-    corpus = generator.integers(-128, 128, (rows, 33), dtype=np.int8)
+    wanted = generator.integers(-128, 128, (queries, width), dtype=np.int8)
+    corpus = generator.integers(-128, 128, (rows, width), dtype=np.int8)
     corpus[rows // 2 :] = corpus[: rows - rows // 2]  # Ties.
     scores, ids = uform.rank.top_k(wanted, corpus, k, executor=pinned)
     expected = expected_top_k(wanted.astype(np.int64) @ corpus.astype(np.int64).T, k)

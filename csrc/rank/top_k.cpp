@@ -188,7 +188,9 @@ uform_status_t run(uform_top_k_t const &arguments, score_kernels_t const &kernel
     constexpr size_t half = score_half_lanes_k, narrow = score_narrow_lanes_k, i8 = score_i8_lanes_k,
                      bits = score_bits_lanes_k;
     switch (arguments.queries.kind) {
-    case uform_vectors_i8_k: return top_k_call_t<int32_t, i8>(arguments, kernels.i8).run(team);
+    case uform_vectors_i8_k:
+        if (arguments.queries.count == 1) return top_k_call_t<int32_t, 1>(arguments, kernels.i8_one).run(team);
+        return top_k_call_t<int32_t, i8>(arguments, kernels.i8).run(team);
     case uform_vectors_bits_k:
         if (arguments.queries.count == 1) return top_k_call_t<int32_t, 1, true>(arguments, kernels.bits_one).run(team);
         return top_k_call_t<int32_t, bits, true>(arguments, kernels.bits).run(team);

@@ -58,6 +58,31 @@ void score_i8_genoa(score_t const &arguments) noexcept {
                          scores + row * lanes);
 }
 
+/** With one query, neighbouring columns stand in the lanes of a vector. */
+void score_i8_one_genoa(score_t const &arguments) noexcept {
+    auto const *query = static_cast<int8_t const *>(arguments.queries);
+    // Of what is left over, lanes past the end are zero in the query.
+    auto const mask_at = [&](size_t column) noexcept {
+        size_t const left = arguments.width - column;
+        return left < 64 ? (__mmask64(1) << left) - 1 : ~__mmask64(0);
+    };
+    __m512i const raise = _mm512_set1_epi8(char(0x80));
+    __m512i excess = _mm512_setzero_si512();
+    for (size_t column = 0; column < arguments.width; column += 64)
+        excess = _mm512_dpbusd_epi32(excess, raise, _mm512_maskz_loadu_epi8(mask_at(column), query + column));
+    int32_t const total = _mm512_reduce_add_epi32(excess);
+    for (size_t row = 0; row != arguments.count; ++row) {
+        auto const *numbers = static_cast<int8_t const *>(arguments.rows) + row * arguments.row_bytes;
+        __m512i sums = _mm512_setzero_si512();
+        for (size_t column = 0; column < arguments.width; column += 64) {
+            __mmask64 const mask = mask_at(column);
+            __m512i const raised = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, numbers + column), raise);
+            sums = _mm512_dpbusd_epi32(sums, raised, _mm512_maskz_loadu_epi8(mask, query + column));
+        }
+        static_cast<int32_t *>(arguments.scores)[row] = _mm512_reduce_add_epi32(sums) - total;
+    }
+}
+
 void score_bits_genoa(score_t const &arguments) noexcept {
     constexpr size_t lanes = score_bits_lanes_k;
     for (size_t row = 0; row != arguments.count; ++row) {

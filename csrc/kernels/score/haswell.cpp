@@ -77,6 +77,26 @@ void score_i8_haswell(score_t const &arguments) noexcept {
     }
 }
 
+/** With one query, neighbouring columns stand in the lanes of a vector. */
+void score_i8_one_haswell(score_t const &arguments) noexcept {
+    auto const *query = static_cast<int8_t const *>(arguments.queries);
+    for (size_t row = 0; row != arguments.count; ++row) {
+        auto const *numbers = static_cast<int8_t const *>(arguments.rows) + row * arguments.row_bytes;
+        auto const widened = [](int8_t const *bytes) noexcept {
+            return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<__m128i const *>(bytes)));
+        };
+        __m256i sums = _mm256_setzero_si256();
+        size_t column = 0;
+        for (; column + 16 <= arguments.width; column += 16)
+            sums = _mm256_add_epi32(sums, _mm256_madd_epi16(widened(numbers + column), widened(query + column)));
+        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+        int32_t sum = _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+        for (; column != arguments.width; ++column) sum += numbers[column] * query[column];
+        static_cast<int32_t *>(arguments.scores)[row] = sum;
+    }
+}
+
 void score_bits_haswell(score_t const &arguments) noexcept { score_bits<score_bits_lanes_k>(arguments); }
 
 void score_bits_one_haswell(score_t const &arguments) noexcept { score_bits<1>(arguments); }

@@ -14,6 +14,7 @@ struct score_kernels_t {
     score_kernel_t f32_narrow;
     score_kernel_t bf16; /**< nullptr: rows and queries are widened to F32. */
     score_kernel_t i8;
+    score_kernel_t i8_one;
     score_kernel_t bits;
     score_kernel_t bits_one;
 };

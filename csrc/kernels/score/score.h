@@ -8,7 +8,7 @@
  *  | F32 | 32 | F32 [width, 32] | F32: fused multiply-adds in the order of the columns, the same bits in every class |
  *  | F32, narrower | 16, 8 | F32 [width, lanes] | the same |
  *  | BF16 | 32 | two panels of packed.h | F32, as product.h has it |
- *  | I8 | 16 | int8_t [width / 4, 16, 4], padded with zeros | int32_t, exact |
+ *  | I8 | 16, or 1 | int8_t [width / 4, lanes, 4], padded with zeros | int32_t, exact |
  *  | bits | 8, or 1 | uint64_t [words, lanes], padded with zeros | int32_t, exact |
  *
  *  Queries are aligned to 64 bytes. Work: 2 * lanes * width FLOP a row; bytes: each row once, queries once a call.
@@ -48,6 +48,9 @@ void score_bf16_sapphire(score_t const &arguments) noexcept;
 void score_i8_serial(score_t const &arguments) noexcept;
 void score_i8_haswell(score_t const &arguments) noexcept;
 void score_i8_genoa(score_t const &arguments) noexcept;
+void score_i8_one_serial(score_t const &arguments) noexcept;
+void score_i8_one_haswell(score_t const &arguments) noexcept;
+void score_i8_one_genoa(score_t const &arguments) noexcept;
 void score_bits_serial(score_t const &arguments) noexcept;
 void score_bits_haswell(score_t const &arguments) noexcept;
 void score_bits_one_serial(score_t const &arguments) noexcept;

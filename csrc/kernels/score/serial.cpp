@@ -23,6 +23,18 @@ template <size_t lanes_> void score_f32(score_t const &arguments) noexcept {
     }
 }
 
+template <size_t lanes_> void score_i8(score_t const &arguments) noexcept {
+    auto const *queries = static_cast<int8_t const *>(arguments.queries);
+    for (size_t row = 0; row != arguments.count; ++row) {
+        auto const *numbers = reinterpret_cast<int8_t const *>(row_of(arguments, row));
+        int32_t sums[lanes_] = {};
+        for (size_t column = 0; column != arguments.width; ++column)
+            for (size_t lane = 0; lane != lanes_; ++lane)
+                sums[lane] += numbers[column] * queries[(column / 4 * lanes_ + lane) * 4 + column % 4];
+        std::memcpy(static_cast<int32_t *>(arguments.scores) + row * lanes_, sums, sizeof(sums));
+    }
+}
+
 template <size_t lanes_> void score_bits(score_t const &arguments) noexcept {
     for (size_t row = 0; row != arguments.count; ++row) {
         std::byte const *bytes = row_of(arguments, row);
@@ -45,18 +57,9 @@ void score_f32_half_serial(score_t const &arguments) noexcept { score_f32<score_
 
 void score_f32_narrow_serial(score_t const &arguments) noexcept { score_f32<score_narrow_lanes_k>(arguments); }
 
-void score_i8_serial(score_t const &arguments) noexcept {
-    constexpr size_t lanes = score_i8_lanes_k;
-    auto const *queries = static_cast<int8_t const *>(arguments.queries);
-    for (size_t row = 0; row != arguments.count; ++row) {
-        auto const *numbers = reinterpret_cast<int8_t const *>(row_of(arguments, row));
-        int32_t sums[lanes] = {};
-        for (size_t column = 0; column != arguments.width; ++column)
-            for (size_t lane = 0; lane != lanes; ++lane)
-                sums[lane] += numbers[column] * queries[(column / 4 * lanes + lane) * 4 + column % 4];
-        std::memcpy(static_cast<int32_t *>(arguments.scores) + row * lanes, sums, sizeof(sums));
-    }
-}
+void score_i8_serial(score_t const &arguments) noexcept { score_i8<score_i8_lanes_k>(arguments); }
+
+void score_i8_one_serial(score_t const &arguments) noexcept { score_i8<1>(arguments); }
 
 void score_bits_serial(score_t const &arguments) noexcept { score_bits<score_bits_lanes_k>(arguments); }
 
