@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -12,6 +13,10 @@ import uform
 from tests.command_line import cli  # noqa: F401  A fixture.
 from tests.media_verbs import media, verb, videos  # noqa: F401  Fixtures.
 from tests.oracle import Audio, Configuration, Image, Oracle, Video
+
+# A run in the background of a script ignores Ctrl-C, and so would all that it starts: tests send it to their processes.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SMALL = Configuration(
     depth=2,
