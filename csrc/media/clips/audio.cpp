@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "media/fault.h"
 #include "media/clips/mixdown.h"
 #include "media/clips/resampler.h"
 #include "media/clips/source.h"
+#include "media/fault.h"
 
 extern "C" {
 #include <libavutil/intreadwrite.h>

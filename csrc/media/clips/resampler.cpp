@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include "media/fault.h"
 #include "media/clips/source.h"
+#include "media/fault.h"
 
 extern "C" {
 #include <libavutil/channel_layout.h>

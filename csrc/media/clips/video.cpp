@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "media/clips/converter.h"
-#include "media/fault.h"
 #include "media/clips/timeline.h"
+#include "media/fault.h"
 
 namespace uform {
 namespace {
