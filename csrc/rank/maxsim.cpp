@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -17,8 +18,10 @@ namespace {
 
 /** Rows of a document whose scores stay in L1. */
 constexpr size_t block_rows_k = 96;
-/** Documents that a thread takes at once. */
+/** Documents that a thread takes at once, at the most; few of them are shared out evenly. */
 constexpr size_t documents_a_unit_k = 8;
+/** Narrower rows are multiplied as fast as they are screened. */
+constexpr size_t least_screened_width_k = 32;
 
 class maxsim_call_t {
   public:
@@ -29,6 +32,7 @@ class maxsim_call_t {
         size_t const padded = is_bf16_ ? round_up(width_, padding_columns_k) : width_;
         row_bytes_ = padded * (is_bf16_ ? sizeof(bf16_t) : sizeof(float));
         tile_bytes_ = round_up(packed_bytes(width_, score_lanes_k, kind_), 64);
+        is_screened_ = !is_bf16_ && kernels_.screen && width_ >= least_screened_width_k;
     }
 
     uform_status_t run(team_t &team) noexcept {
@@ -51,10 +55,10 @@ class maxsim_call_t {
             first_tiles_[query] = tile;
             for (size_t row = arguments_.query_offsets[query]; row < arguments_.query_offsets[query + 1];
                  row += score_lanes_k, ++tile)
-                pack_queries(arguments_.queries, row,
-                             std::min(score_lanes_k, arguments_.query_offsets[query + 1] - row), score_lanes_k, kind_,
-                             packed_ + tile * tile_bytes_);
+                pack(tile, row, std::min(score_lanes_k, arguments_.query_offsets[query + 1] - row));
         }
+        size_t const items = arguments_.candidates ? arguments_.candidate_offsets[queries] : arguments_.document_count;
+        unit_ = std::clamp(items / (4 * team.threads()), size_t(1), documents_a_unit_k);
         team.run_each([&](size_t slot) noexcept {
             carver_t carver(team.scratch(slot, 0));
             scratch_t const scratch(carver, *this);
@@ -65,21 +69,67 @@ class maxsim_call_t {
     }
 
   private:
+    /** 32 vectors of a query, or what is left of them. */
+    struct tile_t {
+        std::byte *packed;
+        std::byte *rounded; /**< To BF16, and packed. */
+        float *errors;      /**< See `score_screen_t`. */
+        size_t count;
+    };
+
     /** A thread's own memory. */
     struct scratch_t {
-        std::byte *rows; /**< Of a document's block, where they cannot be read in their place. */
-        float *scores;   /**< [block rows, lanes] */
-        float *maxima;   /**< [tiles, lanes] */
+        std::byte *rows;   /**< Of a document's block, where they cannot be read in their place. */
+        float *scores;     /**< [block rows, lanes] */
+        float *maxima;     /**< [tiles, lanes] */
+        std::byte *screen; /**< The screen's own. */
 
         scratch_t(carver_t &carver, maxsim_call_t const &call) noexcept
             : rows(carver.take((block_rows_k + score_slack_rows_k) * call.row_bytes_)),
               scores(carver.take<float>((block_rows_k + score_slack_rows_k) * score_lanes_k)),
-              maxima(carver.take<float>(call.most_tiles_ * score_lanes_k)) {}
+              maxima(carver.take<float>(call.most_tiles_ * score_lanes_k)),
+              screen(carver.take(call.is_screened_ ? score_screen_bytes(call.width_) : 0)) {}
     };
 
     void take_shared(carver_t &carver) noexcept {
-        packed_ = carver.take(tiles_ * tile_bytes_);
+        all_tiles_ = carver.take<tile_t>(tiles_);
+        size_t const rounded_bytes = packed_bytes(width_, score_lanes_k, uform_vectors_bf16_k);
+        for (size_t tile = 0; tile != tiles_; ++tile) {
+            tile_t made {};
+            made.packed = carver.take(tile_bytes_);
+            if (is_screened_)
+                made.rounded = carver.take(rounded_bytes), made.errors = carver.take<float>(score_lanes_k);
+            if (all_tiles_) all_tiles_[tile] = made;
+        }
         first_tiles_ = carver.take<size_t>(arguments_.query_count);
+    }
+
+    void pack(size_t index, size_t row, size_t count) const noexcept {
+        tile_t &tile = all_tiles_[index];
+        pack_queries(arguments_.queries, row, count, score_lanes_k, kind_, tile.packed);
+        if (!is_screened_) return;
+        tile.count = count;
+        pack_queries(arguments_.queries, row, count, score_lanes_k, uform_vectors_bf16_k, tile.rounded);
+        std::fill_n(tile.errors, score_lanes_k, 0.f);
+        for (size_t lane = 0; lane != count; ++lane)
+            tile.errors[lane] = error_of(reinterpret_cast<float const *>(row_of(arguments_.queries, row + lane)));
+    }
+
+    /**
+     *  What rounding to BF16 may do to a query's product with a vector of unit length: by Cauchy and Schwarz at most
+     *  the length of what the query loses, and 2^-8 of the length of what is left for what the other one loses. Sums
+     *  of F32 add 2^-24 a number in each of the two products. Infinite where numbers are too small, or too large, for
+     *  that to be the whole truth.
+     */
+    float error_of(float const *query) const noexcept {
+        double square = 0, lost = 0;
+        for (size_t column = 0; column != width_; ++column) {
+            double const number = query[column], loss = number - double(bf16_to_f32(f32_to_bf16(query[column])));
+            square += number * number, lost += loss * loss;
+        }
+        double const length = std::sqrt(square);
+        if (!(length >= 1e-10 && length <= 1e10)) return std::numeric_limits<float>::infinity();
+        return float(1.001 * (std::sqrt(lost) + length * (0x1.02p-8 + double(width_ + 2) * 0x1p-23)));
     }
 
     size_t rows_of(size_t query) const noexcept {
@@ -89,8 +139,8 @@ class maxsim_call_t {
 
     void score_all(scratch_t const &scratch) noexcept {
         size_t const documents = arguments_.document_count, queries = arguments_.query_count;
-        for (size_t first; (first = next_.fetch_add(documents_a_unit_k)) < documents;)
-            for (size_t document = first; document != std::min(documents, first + documents_a_unit_k); ++document) {
+        for (size_t first; (first = next_.fetch_add(unit_)) < documents;)
+            for (size_t document = first; document != std::min(documents, first + unit_); ++document) {
                 find_maxima(scratch, document, 0, tiles_);
                 for (size_t query = 0; query != queries; ++query)
                     arguments_.scores[query * documents + document] =
@@ -100,9 +150,9 @@ class maxsim_call_t {
 
     void score_candidates(scratch_t const &scratch) noexcept {
         size_t const *offsets = arguments_.candidate_offsets, count = offsets[arguments_.query_count];
-        for (size_t first; (first = next_.fetch_add(documents_a_unit_k)) < count;) {
+        for (size_t first; (first = next_.fetch_add(unit_)) < count;) {
             size_t query = size_t(std::upper_bound(offsets, offsets + arguments_.query_count + 1, first) - offsets - 1);
-            for (size_t index = first; index != std::min(count, first + documents_a_unit_k); ++index) {
+            for (size_t index = first; index != std::min(count, first + unit_); ++index) {
                 while (index >= offsets[query + 1]) ++query;
                 find_maxima(scratch, size_t(arguments_.candidates[index]), first_tiles_[query], tiles_of(query));
                 arguments_.scores[index] = sum(scratch.maxima, query);
@@ -114,18 +164,44 @@ class maxsim_call_t {
     void find_maxima(scratch_t const &scratch, size_t document, size_t first_tile, size_t tiles) const noexcept {
         size_t const begin = arguments_.document_offsets[document], end = arguments_.document_offsets[document + 1];
         std::fill_n(scratch.maxima, tiles * score_lanes_k, -std::numeric_limits<float>::infinity());
-        for (size_t row = begin; row != end;) {
-            score_t score;
-            score.count = std::min(block_rows_k, end - row);
-            place(scratch, row, score);
-            score.width = is_bf16_ ? row_bytes_ / sizeof(bf16_t) : width_;
-            score.scores = scratch.scores;
-            for (size_t tile = 0; tile != tiles; ++tile) {
-                score.queries = packed_ + (first_tile + tile) * tile_bytes_;
-                (is_bf16_ ? kernels_.bf16 : kernels_.f32)(score);
-                raise(scratch.maxima + tile * score_lanes_k, scratch.scores, score.count);
-            }
-            row += score.count;
+        size_t const most = is_screened_ ? score_screen_rows_k : block_rows_k;
+        for (size_t row = begin, count; row != end; row += count) {
+            count = std::min(most, end - row);
+            if (!is_screened_) multiply(scratch, row, count, first_tile, tiles, scratch.maxima);
+            else
+                for (size_t tile = 0; tile != tiles; ++tile)
+                    screen(scratch, row, count, first_tile + tile, scratch.maxima + tile * score_lanes_k);
+        }
+    }
+
+    void screen(scratch_t const &scratch, size_t row, size_t count, size_t index, float *maxima) const noexcept {
+        tile_t const &tile = all_tiles_[index];
+        score_screen_t screen;
+        screen.score.rows = row_of(arguments_.documents, row);
+        screen.score.row_bytes = arguments_.documents.row_bytes;
+        screen.score.count = count, screen.score.width = width_;
+        screen.score.queries = tile.rounded;
+        screen.queries = tile.packed, screen.query_count = tile.count;
+        screen.errors = tile.errors, screen.scratch = scratch.screen, screen.maxima = maxima;
+        if (kernels_.screen(screen)) return;
+        for (size_t const end = row + count; row != end; row += count) {
+            count = std::min(block_rows_k, end - row);
+            multiply(scratch, row, count, index, 1, maxima);
+        }
+    }
+
+    /** Takes all products of some rows with some tiles into the tiles' maxima. */
+    void multiply(scratch_t const &scratch, size_t row, size_t count, size_t first_tile, size_t tiles,
+                  float *maxima) const noexcept {
+        score_t score;
+        score.count = count;
+        place(scratch, row, score);
+        score.width = is_bf16_ ? row_bytes_ / sizeof(bf16_t) : width_;
+        score.scores = scratch.scores;
+        for (size_t tile = 0; tile != tiles; ++tile) {
+            score.queries = all_tiles_[first_tile + tile].packed;
+            (is_bf16_ ? kernels_.bf16 : kernels_.f32)(score);
+            raise(maxima + tile * score_lanes_k, scratch.scores, score.count);
         }
     }
 
@@ -178,8 +254,10 @@ class maxsim_call_t {
     size_t tile_bytes_ = 0;
     size_t tiles_ = 0;
     size_t most_tiles_ = 0; /**< That a document meets at once. */
-    std::byte *packed_ = nullptr;
+    bool is_screened_ = false;
+    tile_t *all_tiles_ = nullptr;
     size_t *first_tiles_ = nullptr; /**< [queries] */
+    size_t unit_ = 1;               /**< Documents, or candidates, that a thread takes at once. */
     std::atomic<size_t> next_ {0};
 };
 

@@ -31,6 +31,9 @@ template <typename score_type_> struct found_t {
 /** `lanes_`: of the kernel. Distances are negated, so that the larger is the better. */
 template <typename score_type_, size_t lanes_, bool is_distance_ = false> class top_k_call_t {
     using found_t = uform::found_t<score_type_>;
+    /** Rows whose scores are compared with the thresholds together. */
+    static constexpr size_t group_rows_k = lanes_ == 1 ? 16 : 1;
+    static_assert(block_rows_k % group_rows_k == 0);
     static constexpr bool is_float_k = std::numeric_limits<score_type_>::has_infinity;
     static constexpr score_type_ least_k =
         is_float_k ? -std::numeric_limits<score_type_>::infinity() : std::numeric_limits<score_type_>::lowest();
@@ -89,6 +92,7 @@ template <typename score_type_, size_t lanes_, bool is_distance_ = false> class 
             // Lanes without a query have scores of nothing, and no need of them.
             std::fill_n(thresholds, call.tiles_ * lanes_, std::numeric_limits<score_type_>::max());
             std::fill_n(thresholds, call.queries_, least_k);
+            std::fill_n(scores, block_rows_k * lanes_, score_type_(0));
         }
     };
 
@@ -131,18 +135,22 @@ template <typename score_type_, size_t lanes_, bool is_distance_ = false> class 
         score.queries = packed_ + tile * tile_bytes_;
         score.scores = scratch.scores;
         kernel_(score);
-        score_type_ const *thresholds = scratch.thresholds + tile * lanes_, *scores = scratch.scores;
-        for (size_t row = 0; row != count; ++row, scores += lanes_) {
+        score_type_ const *thresholds = scratch.thresholds + tile * lanes_;
+        for (size_t row = 0; row < count; row += group_rows_k) {
             // Nearly all rows end here. What equals the worst of the best has a larger id. Comparisons are false for
-            // what is not a number.
+            // what is not a number. Rows behind the last have scores of an earlier block: at worst they cost time.
+            score_type_ const *scores = scratch.scores + row * lanes_;
             int any = 0;
-            for (size_t lane = 0; lane != lanes_; ++lane) any |= value(scores[lane]) > thresholds[lane];
+            for (size_t index = 0; index != group_rows_k; ++index)
+                for (size_t lane = 0; lane != lanes_; ++lane)
+                    any |= value(scores[index * lanes_ + lane]) > thresholds[lane];
             if (!any) continue;
-            for (size_t lane = 0; lane != lanes_; ++lane) {
-                size_t const query = tile * lanes_ + lane;
-                if (query < queries_ && value(scores[lane]) > thresholds[lane])
-                    add(scratch, query, {value(scores[lane]), arguments_.first_id + int64_t(first + row)});
-            }
+            for (size_t index = row; index != std::min(row + group_rows_k, count); ++index, scores += lanes_)
+                for (size_t lane = 0; lane != lanes_; ++lane) {
+                    size_t const query = tile * lanes_ + lane;
+                    if (query < queries_ && value(scores[lane]) > thresholds[lane])
+                        add(scratch, query, {value(scores[lane]), arguments_.first_id + int64_t(first + index)});
+                }
         }
     }
 

@@ -106,7 +106,9 @@ void pack_queries(uform_vectors_t const &vectors, size_t first, size_t count, si
             size_t const panel = lane / panel_rows_k * panel_rows_k * round_up(width, padding_columns_k);
             auto *out = static_cast<bf16_t *>(packed) + panel + lane % panel_rows_k * 2;
             for (size_t column = 0; column != width; ++column)
-                out[column / 2 * 2 * panel_rows_k + column % 2] = reinterpret_cast<bf16_t const *>(row)[column];
+                out[column / 2 * 2 * panel_rows_k + column % 2] =
+                    vectors.kind == uform_vectors_bf16_k ? reinterpret_cast<bf16_t const *>(row)[column]
+                                                         : f32_to_bf16(reinterpret_cast<float const *>(row)[column]);
             break;
         }
         case uform_vectors_i8_k: {

@@ -27,7 +27,7 @@ inline std::byte const *row_of(uform_vectors_t const &vectors, size_t row) noexc
 
 /**
  *  Packs `count` rows, at most `lanes`, from `first` on, as kernels/score/score.h has it for `kind`; lanes without a
- *  row are zero. BF16 may be packed as F32. `packed`: `packed_bytes` bytes, aligned to 64.
+ *  row are zero. BF16 may be packed as F32, and F32 rounded to BF16. `packed`: `packed_bytes` bytes, aligned to 64.
  */
 void pack_queries(uform_vectors_t const &vectors, size_t first, size_t count, size_t lanes, uform_vectors_kind_t kind,
                   void *packed) noexcept;

@@ -5,6 +5,7 @@
 #include "../product/genoa.h"
 
 #include "score_product.h"
+#include "score_screen.h"
 
 namespace uform {
 namespace {
@@ -36,9 +37,16 @@ void score_i8_rows(uint8_t const *rows, size_t row_bytes, size_t width, int8_t c
         _mm512_storeu_si512(scores + row * lanes, _mm512_sub_epi32(sums[row], excess));
 }
 
+/** Of neighbouring lanes: those of `even` and of `odd` in turn. */
+__m256i pairwise_sums(__m256i even, __m256i odd) noexcept {
+    return _mm256_add_epi64(_mm256_unpacklo_epi64(even, odd), _mm256_unpackhi_epi64(even, odd));
+}
+
 } // namespace
 
 void score_bf16_genoa(score_t const &arguments) noexcept { score_products<genoa_product_t>(arguments); }
+
+bool score_screen_genoa(score_screen_t const &arguments) noexcept { return screen<genoa_product_t>(arguments); }
 
 void score_i8_genoa(score_t const &arguments) noexcept {
     constexpr size_t lanes = score_i8_lanes_k, most_rows = 8;
@@ -107,6 +115,34 @@ void score_bits_genoa(score_t const &arguments) noexcept {
         }
         auto *scores = reinterpret_cast<__m256i *>(static_cast<int32_t *>(arguments.scores) + row * lanes);
         _mm256_storeu_si256(scores, _mm512_cvtepi64_epi32(sum));
+    }
+}
+
+/** With one query, four rows at once: their sums are added up side by side. */
+void score_bits_one_genoa(score_t const &arguments) noexcept {
+    constexpr size_t rows = 4, vector_bytes = sizeof(__m256i);
+    auto const *query = static_cast<uint8_t const *>(arguments.queries);
+    auto const *first = static_cast<uint8_t const *>(arguments.rows);
+    auto *scores = static_cast<int32_t *>(arguments.scores);
+    for (size_t row = 0; row < arguments.count; row += rows, first += rows * arguments.row_bytes) {
+        size_t const some = arguments.count - row < rows ? arguments.count - row : rows;
+        __m256i sums[rows] = {};
+        for (size_t offset = 0; offset < arguments.width; offset += vector_bytes) {
+            size_t const left = arguments.width - offset;
+            __mmask32 const mask = left < vector_bytes ? (__mmask32(1) << left) - 1 : ~__mmask32(0);
+            __m256i const bits = _mm256_maskz_loadu_epi8(mask, query + offset);
+#pragma GCC unroll 4
+            for (size_t index = 0; index != rows; ++index) {
+                // What is left over at the end is read twice.
+                uint8_t const *bytes = first + (index < some ? index : some - 1) * arguments.row_bytes + offset;
+                __m256i const differ = _mm256_xor_si256(bits, _mm256_maskz_loadu_epi8(mask, bytes));
+                sums[index] = _mm256_add_epi64(sums[index], _mm256_popcnt_epi64(differ));
+            }
+        }
+        __m256i const upper = pairwise_sums(sums[0], sums[1]), lower = pairwise_sums(sums[2], sums[3]);
+        __m256i const total = _mm256_add_epi64(_mm256_permute2x128_si256(upper, lower, 0x20),
+                                               _mm256_permute2x128_si256(upper, lower, 0x31));
+        _mm_mask_storeu_epi32(scores + row, __mmask8((1u << some) - 1), _mm256_cvtepi64_epi32(total));
     }
 }
 

@@ -37,6 +37,11 @@ template <size_t lanes_> void score_bits(score_t const &arguments) noexcept {
     }
 }
 
+/** 16 bytes as numbers of 16 bits. */
+__m256i widened(int8_t const *bytes) noexcept {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<__m128i const *>(bytes)));
+}
+
 } // namespace
 
 void score_f32_haswell(score_t const &arguments) noexcept { score_f32<haswell_t, 6, 2, score_lanes_k>(arguments); }
@@ -82,9 +87,6 @@ void score_i8_one_haswell(score_t const &arguments) noexcept {
     auto const *query = static_cast<int8_t const *>(arguments.queries);
     for (size_t row = 0; row != arguments.count; ++row) {
         auto const *numbers = static_cast<int8_t const *>(arguments.rows) + row * arguments.row_bytes;
-        auto const widened = [](int8_t const *bytes) noexcept {
-            return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<__m128i const *>(bytes)));
-        };
         __m256i sums = _mm256_setzero_si256();
         size_t column = 0;
         for (; column + 16 <= arguments.width; column += 16)

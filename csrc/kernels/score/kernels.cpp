@@ -5,21 +5,21 @@ namespace uform {
 score_kernels_t const &score_kernels_of(uform_cpu_class_t cpu_class) noexcept {
     static constexpr score_kernels_t serial = {score_f32_serial,  score_f32_half_serial, score_f32_narrow_serial,
                                                nullptr,           score_i8_serial,       score_i8_one_serial,
-                                               score_bits_serial, score_bits_one_serial};
+                                               score_bits_serial, score_bits_one_serial, nullptr};
 #if defined(__x86_64__)
     // With eight lanes, a vector of AVX-512 would be half empty.
     static constexpr score_kernels_t haswell = {
-        score_f32_haswell, score_f32_half_haswell, score_f32_narrow_haswell, nullptr,
-        score_i8_haswell,  score_i8_one_haswell,   score_bits_haswell,       score_bits_one_haswell};
+        score_f32_haswell,    score_f32_half_haswell, score_f32_narrow_haswell, nullptr, score_i8_haswell,
+        score_i8_one_haswell, score_bits_haswell,     score_bits_one_haswell,   nullptr};
     static constexpr score_kernels_t skylake = {
-        score_f32_skylake, score_f32_half_skylake, score_f32_narrow_haswell, nullptr,
-        score_i8_haswell,  score_i8_one_haswell,   score_bits_haswell,       score_bits_one_haswell};
+        score_f32_skylake,    score_f32_half_skylake, score_f32_narrow_haswell, nullptr, score_i8_haswell,
+        score_i8_one_haswell, score_bits_haswell,     score_bits_one_haswell,   nullptr};
     static constexpr score_kernels_t genoa = {score_f32_skylake, score_f32_half_skylake, score_f32_narrow_haswell,
                                               score_bf16_genoa,  score_i8_genoa,         score_i8_one_genoa,
-                                              score_bits_genoa,  score_bits_one_haswell};
+                                              score_bits_genoa,  score_bits_one_genoa,   score_screen_genoa};
     static constexpr score_kernels_t sapphire = {score_f32_skylake,   score_f32_half_skylake, score_f32_narrow_haswell,
                                                  score_bf16_sapphire, score_i8_genoa,         score_i8_one_genoa,
-                                                 score_bits_genoa,    score_bits_one_haswell};
+                                                 score_bits_genoa,    score_bits_one_genoa,   score_screen_sapphire};
     switch (cpu_class) {
     case uform_cpu_class_haswell_k: return haswell;
     case uform_cpu_class_skylake_k: return skylake;

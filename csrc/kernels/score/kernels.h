@@ -17,6 +17,7 @@ struct score_kernels_t {
     score_kernel_t i8_one;
     score_kernel_t bits;
     score_kernel_t bits_one;
+    bool (*screen)(score_screen_t const &) noexcept; /**< nullptr: there is none. */
 };
 
 /** Those of SERIAL for a class that this build has none for. */
