@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import torch
@@ -117,7 +118,26 @@ def top_k_sides(queries: np.ndarray, corpus: np.ndarray, executor: uform.Executo
 
         metric = MetricKind.Hamming if corpus.dtype == np.uint8 else MetricKind.IP
         sides["USearch exact"] = lambda: search(corpus, queries, BEST, metric, exact=True, threads=THREADS)
+    check_top_k(queries, corpus, sides)
     return sides
+
+
+def check_top_k(queries: np.ndarray, corpus: np.ndarray, sides: dict[str, Side]) -> None:
+    """The rows that each side found have the scores of the best ones: nobody is fast by leaving some out."""
+
+    def widened(rows: np.ndarray) -> np.ndarray:
+        # Of bits as plus and minus 1, the larger the product, the fewer differ.
+        return 2 * np.unpackbits(rows, axis=1).astype(np.float32) - 1 if rows.dtype == np.uint8 else np.float32(rows)
+
+    wide, best = widened(queries), np.empty((len(queries), 0), np.float32)
+    for first in range(0, len(corpus), 100_000):
+        best = np.concatenate([best, wide @ widened(corpus[first : first + 100_000]).T], axis=1)
+        best = np.sort(best, axis=1)[:, -BEST:]
+    for name, side in sides.items():
+        found: Any = side()
+        ids = np.reshape(found.keys if "USearch" in name else np.asarray(found[1]), (len(queries), BEST))
+        scores = np.sort((widened(corpus[ids.ravel()]).reshape(*ids.shape, -1) * wide[:, None]).sum(2), axis=1)
+        assert np.allclose(scores, best, rtol=1e-4), name
 
 
 def main() -> None:
