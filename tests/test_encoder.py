@@ -294,19 +294,33 @@ def test_a_checkpoint_that_changed_is_not_saved_as_what_it_was(small_checkpoint:
     encoder(TEXTS)
 
 
-def test_copies(small_checkpoint: str, headless: uform.Model) -> None:
+def test_copies(small_checkpoint: str) -> None:
     with uform.Executor.for_ram(1) as executor:
         encoder = Encoder(small_checkpoint, outputs=ALL, executor=executor, dimensions=9)
         for other in (copy.deepcopy(encoder), copy.copy(encoder), pickle.loads(pickle.dumps(encoder))):
             assert_bits(other(TEXTS), encoder(TEXTS))
             assert (other.outputs, other.dimensions, other.executor.threads) == (ALL, 9, 1)
         assert copy.deepcopy(encoder).model is encoder.model
-    over_model = Encoder(headless)
-    assert torch.equal(copy.deepcopy(over_model)(TEXTS).embeddings, over_model(TEXTS).embeddings)
-    with pytest.raises(uform.UnsupportedError, match="does not keep its checkpoint"):
-        pickle.dumps(over_model)
-    with pytest.raises(uform.UnsupportedError, match="does not keep its checkpoint"):
-        over_model.state_dict()
+
+
+def test_copies_of_an_encoder_over_a_model(small_checkpoint: str, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(Path(small_checkpoint).read_bytes())
+    model = uform.Model.load_ram(path, quantization=uform.Scalar.E4M3, cpu_class=uform.CPUClass.SERIAL)
+    encoder = Encoder(model, outputs=ALL)
+    for other in (copy.deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
+        assert_bits(other(TEXTS), encoder(TEXTS))
+        assert other.describe() == encoder.describe()
+    assert bytes(encoder.state_dict()["_extra_state"].numpy()) == path.read_bytes()
+    with path.open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(uform.InputOutputError, match="changed since it was loaded"):
+        pickle.dumps(Encoder(model))
+    from_bytes = Encoder(uform.Model.load_ram_buffer(Path(small_checkpoint).read_bytes()))
+    assert torch.equal(copy.deepcopy(from_bytes)(TEXTS).embeddings, from_bytes(TEXTS).embeddings)
+    for use in (pickle.dumps, Encoder.state_dict):
+        with pytest.raises(uform.UnsupportedError, match="loaded from a buffer, whose bytes are not kept"):
+            use(from_bytes)
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])

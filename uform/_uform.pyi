@@ -387,6 +387,8 @@ class DeferredOn:
 
 @final
 class Model:
+    @property
+    def _file(self) -> tuple[str, os.stat_result] | None: ...
     @staticmethod
     def load_ram(
         path: _Path,

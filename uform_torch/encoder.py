@@ -64,7 +64,8 @@ class Encoder(torch.nn.Module):
     and outputs require none; `train()` of a module around it leaves it as it is.
     It computes on the CPU, and `to(device)` and `to(dtype)` choose where and as what outputs are given back.
     `state_dict()` has the checkpoint's bytes, from which `load_state_dict()` loads the weights; `copy.deepcopy` shares
-    them, and pickle brings them to another process. Encoders over a `uform.Model` can be copied alone.
+    them, and pickle brings them to another process. Over a `uform.Model` that was loaded from a buffer, whose bytes
+    nobody keeps, there is only the copy.
     `torch.compile(fullgraph=True)` and `torch.export` see its calls with a `TapeBatch` as operators; see `operators`.
     """
 

@@ -48,10 +48,11 @@ class Checkpoint:
     A file is read again when it is asked for, so that weights are not held twice.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | torch.Tensor) -> None:
+    def __init__(self, source: str | os.PathLike[str] | torch.Tensor, status: os.stat_result | None = None) -> None:
+        """status: of the file when it was loaded; None: it is loaded later."""
         self._data = source if isinstance(source, torch.Tensor) else None
         self._path = None if isinstance(source, torch.Tensor) else Path(source).absolute()
-        self._identity = self._identify()
+        self._identity = self._identify() if status is None else _identity_of(status)
 
     def load(self, quantization: Scalar, cpu_class: CPUClass | None) -> Model:
         if self._data is not None:
@@ -83,10 +84,9 @@ class Checkpoint:
         if self._path is None:
             return ()
         try:
-            status = os.stat(self._path)
+            return _identity_of(os.stat(self._path))
         except OSError as error:
             raise InputOutputError(f"the checkpoint cannot be read: {error}") from error
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 class Engine:
@@ -98,33 +98,41 @@ class Engine:
 
     def __init__(
         self,
-        checkpoint: Checkpoint | Model,
+        checkpoint: Checkpoint | None,
         executor: Executor | int | None,
         quantization: Scalar,
         cpu_class: CPUClass | None,
+        model: Model | None = None,
     ) -> None:
+        """model: one that is loaded already; its checkpoint, if that is known, is read when it is asked for."""
         self.quantization, self.cpu_class = quantization, cpu_class
-        self._checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else None
+        self._checkpoint = checkpoint
         if isinstance(executor, bool) or not isinstance(executor, (Executor, int, type(None))):
             raise TypeError(f"executor: an Executor, a number of threads or None is needed, not {executor!r}")
-        self.model = checkpoint.load(quantization, cpu_class) if isinstance(checkpoint, Checkpoint) else checkpoint
+        if model is None:
+            assert checkpoint is not None
+            model = checkpoint.load(quantization, cpu_class)
+            names_weights = not isinstance(executor, Executor)  # What others made, they may close.
+        else:
+            names_weights = False
+        self.model = model
         self.description = self.model.describe()
         self._asked = executor
         self.executor = Executor.for_ram(executor, cpu_class=cpu_class) if isinstance(executor, int) else executor
         self._receiver: Any = self.model if self.executor is None else self.model.on(self.executor)
         self._turn = (os.getpid(), threading.Lock())
-        if self._checkpoint is None or isinstance(executor, Executor):
-            # What others made, they may close: such an encoder stands for itself alone.
-            self.key = f"encoder {next(_COUNTER)} of process {os.getpid()}"
-        else:
+        if checkpoint is not None and names_weights:
             runs_as = "" if self.description.cpu_class is None else self.description.cpu_class.name
-            self.key = f"{self._checkpoint.digest()} {quantization.name} {runs_as} {executor}"
+            self.key = f"{checkpoint.digest()} {quantization.name} {runs_as} {executor}"
+        else:
+            self.key = f"encoder {next(_COUNTER)} of process {os.getpid()}"
 
     def checkpoint_bytes(self) -> torch.Tensor:
-        """The checkpoint, uint8. Raises UnsupportedError over a `uform.Model`, which does not keep it."""
+        """The checkpoint, uint8. Raises UnsupportedError over a `uform.Model` of a buffer, which nobody keeps."""
         if self._checkpoint is None:
             raise UnsupportedError(
-                "the encoder was made over a uform.Model, which does not keep its checkpoint: make it from the path"
+                "the encoder was made over a uform.Model that was loaded from a buffer, whose bytes are not kept: "
+                "load it from a file, or make the encoder from the path"
             )
         return self._checkpoint.bytes()
 
@@ -196,8 +204,15 @@ def engine_of(
             raise InvalidArgumentError(
                 "quantization, cpu_class: a uform.Model has its own: give them when it is loaded"
             )
-        return Engine(source, executor, description.quantization, None)
+        file = source._file
+        checkpoint = None if file is None else Checkpoint(*file)
+        pinned = description.cpu_class if description.cpu_class_pinned else None
+        return Engine(checkpoint, executor, description.quantization, pinned, source)
     return Engine(Checkpoint(source), executor, quantization, cpu_class)
+
+
+def _identity_of(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _memory_of(tensor: torch.Tensor) -> memoryview:

@@ -56,7 +56,10 @@ struct receiver_t {
     py::object run(std::unique_ptr<call_t> call) const;
 };
 
-struct model_t : receiver_t {};
+struct model_t : receiver_t {
+    /** (path, its `os.stat`) of the file that it was loaded from, or none. */
+    py::object file = py::none();
+};
 struct on_t : receiver_t {};
 struct deferred_on_t : receiver_t {};
 

@@ -55,13 +55,28 @@ py::bytes path_argument(py::handle object) {
                py::str(error.value()).cast<std::string>().c_str());
 }
 
+/** What tells later whether the file is still the one that is loaded; none where the load is going to fail. */
+py::object file_of(py::bytes const &path) {
+    py::module_ const os = py::module_::import("os");
+    try {
+        return py::make_tuple(os.attr("fsdecode")(os.attr("path").attr("abspath")(path)), os.attr("stat")(path));
+    }
+    catch (py::error_already_set const &error) {
+        if (!error.matches(PyExc_OSError) && !error.matches(PyExc_ValueError)) throw;
+        return py::none();
+    }
+}
+
 model_t load_ram(py::object const &path, py::object const &quantization, py::object const &executor,
                  py::object const &progress, py::object const &cpu_class) {
     py::bytes const encoded = path_argument(path);
     load_options_t options(quantization, executor, progress, cpu_class);
-    return options.run([&](uform_model_load_ram_t const *arguments, uform_model_t **model) {
-        return uform_model_load_ram(PyBytes_AS_STRING(encoded.ptr()), arguments, model);
+    py::object const file = file_of(encoded);
+    model_t model = options.run([&](uform_model_load_ram_t const *arguments, uform_model_t **handle) {
+        return uform_model_load_ram(PyBytes_AS_STRING(encoded.ptr()), arguments, handle);
     });
+    model.file = file;
+    return model;
 }
 
 buffer_t checkpoint_argument(py::handle object) {
@@ -180,6 +195,7 @@ void bind_model(receivers_t &receivers) {
             "load_vram_buffer(data, devices=None, *, quantization=Scalar.BF16, executor=None, progress=None, "
             "gpu_class=None)\n--\n\n"
             "`load_vram` of a bytes-like object.")
+        .def_readonly("_file", &model_t::file)
         .def("describe", describe, "describe(self, /)\n--\n\nWhat the model is, as a ModelDescription.")
         .def(
             "on", [](model_t const &self, py::object const &executor) { return receive<on_t>(self, executor, false); },
