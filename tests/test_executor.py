@@ -104,6 +104,7 @@ def test_threads_by_default() -> None:
         ({"memory_domains": [1 << 20]}, uform.InvalidArgumentError, "memory_domains"),
         ({"memory_domains": [-1]}, uform.InvalidArgumentError, "memory_domains"),
         ({"memory_domains": 0}, uform.ArgumentTypeError, "memory_domains: a sequence of integers is needed"),
+        ({"memory_domains": np.array(0)}, uform.ArgumentTypeError, "memory_domains: .* not a numpy.ndarray without a"),
         ({"memory_domains": ["0"]}, uform.ArgumentTypeError, "memory_domains: an integer is needed, not str"),
         ({"cpu_class": 99}, uform.UnknownKindError, "cpu_class: 99"),
         ({"cpu_class": "SERIAL"}, uform.ArgumentTypeError, "cpu_class"),

@@ -107,6 +107,7 @@ def test_two_texts_are_no_tape(model: uform.Model) -> None:
         ((text for text in TEXTS), "not generator"),
         ({"a": 1}, "not dict"),
         ({"a"}, "not set"),
+        (np.array("text"), "not a numpy.ndarray without a length"),
         (["a", 5], "item 1 has to be str or bytes-like, not int"),
         (["a", None], "item 1 has to be str or bytes-like, not NoneType"),
         ([["a"]], "item 0 has to be str or bytes-like, not list"),

@@ -84,7 +84,7 @@ def top_k(
     """
     import numpy as np
 
-    if not hasattr(k, "__index__"):
+    if isinstance(k, bool) or not hasattr(k, "__index__"):
         raise ArgumentTypeError(f"k: an integer is needed, not {type(k).__name__}")
     if merge is None:
         rows = np.asarray(queries)

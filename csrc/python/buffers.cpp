@@ -81,6 +81,21 @@ std::string buffer_t::format() const {
     return "'" + std::string(view_->format ? view_->format : "B") + "', " + std::to_string(item_size()) + " bytes";
 }
 
+py::tuple items_of(py::handle object, char const *name, std::string const &needed) {
+    if (!PySequence_Check(object.ptr()) || is_text(object))
+        raise_type(UFORM_NO_ITEM, "%s: %s is needed, not %s", name, needed.c_str(), type_name(object));
+    auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object.ptr()));
+    if (items) return items;
+    py::error_already_set error;
+    // Arrays without a dimension pass for sequences until they are asked for an item.
+    if (error.matches(PyExc_TypeError) && PyObject_Size(object.ptr()) < 0) {
+        PyErr_Clear();
+        raise_type(UFORM_NO_ITEM, "%s: %s is needed, not a %s without a length", name, needed.c_str(),
+                   type_name(object));
+    }
+    throw error;
+}
+
 batch_input_t::batch_input_t(py::handle object, char const *name, batch_contents_t contents) {
     if (is_text(object) || is_bytes(object))
         raise_type(UFORM_NO_ITEM, "%s: a sequence is needed, not a single %s: wrap it in a list", name,
@@ -97,13 +112,8 @@ batch_input_t::batch_input_t(py::handle object, char const *name, batch_contents
             }
         }
     }
-    if (!PySequence_Check(object.ptr()))
-        raise_type(UFORM_NO_ITEM, "%s: a sequence of %s, or a tuple (data, offsets), is needed, not %s", name, what,
-                   type_name(object));
-    // A copy of the references: exporters may run code that changes the sequence.
-    auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object.ptr()));
-    if (!items) throw py::error_already_set();
-    gather(items, name, contents);
+    std::string const needed = std::string("a sequence of ") + what + ", or a tuple (data, offsets),";
+    gather(items_of(object, name, needed), name, contents);
 }
 
 void batch_input_t::lend(py::handle data, buffer_t offsets, char const *name) {
@@ -205,10 +215,7 @@ groups_input_t::groups_input_t(py::handle object) {
             return;
         }
     }
-    if (!PySequence_Check(object.ptr()) || is_text(object))
-        raise_type(UFORM_NO_ITEM, "%s: a sequence of integers is needed, not %s", name_k, type_name(object));
-    auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object.ptr()));
-    if (!items) throw py::error_already_set();
+    py::tuple const items = items_of(object, name_k, "a sequence of integers");
     count_ = items.size();
     copied_.reserve(count_ + 1);
     for (size_t item = 0; item != count_; ++item) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <pybind11/pybind11.h>
+#include <string>
 #include <vector>
 
 #include "uform/types.h"
@@ -38,6 +39,12 @@ class buffer_t {
   private:
     std::unique_ptr<Py_buffer> view_; /**< Exporters may point into the structure, so it never moves. */
 };
+
+/**
+ *  The items of a sequence other than `str`: a copy of the references, since exporters may run code that changes it.
+ *  @param needed What to ask for in place of anything else: "a sequence of integers".
+ */
+py::tuple items_of(py::handle object, char const *name, std::string const &needed);
 
 /** What the items of a batch are. Files are bytes alone; of letters, each is a byte. */
 enum class batch_contents_t { texts_k, letters_k, files_k };

@@ -68,12 +68,9 @@ bool is_array(py::handle object, char const *name) {
 
 /** The items of a sequence, as arrays. */
 std::vector<buffer_t> arrays_in(arrays_t const &arrays, py::handle object) {
-    if (!PySequence_Check(object.ptr()) || PyUnicode_Check(object.ptr()))
-        raise_type(UFORM_NO_ITEM, "%s: a sequence of %s arrays of %s, or one %s, is needed, not %s", arrays.name,
-                   arrays.item_form, arrays.number, arrays.many_form, type_name(object));
-    // A copy of the references: exporters may run code that changes the sequence.
-    auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object.ptr()));
-    if (!items) throw py::error_already_set();
+    std::string const needed = std::string("a sequence of ") + arrays.item_form + " arrays of " + arrays.number +
+                               ", or one " + arrays.many_form + ",";
+    py::tuple const items = items_of(object, arrays.name, needed);
     std::vector<buffer_t> buffers;
     buffers.reserve(items.size());
     for (size_t item = 0; item != items.size(); ++item) {

@@ -1,5 +1,6 @@
 /** `Executor`, `Arena` and their views: what `uform/types.h` has. */
 #include "blocks.h"
+#include "buffers.h"
 #include "call.h"
 #include "enumerations.h"
 #include "views.h"
@@ -14,10 +15,7 @@ struct numbers_t {
 
     numbers_t(py::handle object, char const *name) : given(!object.is_none()) {
         if (!given) return;
-        if (!PySequence_Check(object.ptr()) || PyUnicode_Check(object.ptr()))
-            raise_type(UFORM_NO_ITEM, "%s: a sequence of integers is needed, not %s", name, type_name(object));
-        auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object.ptr()));
-        if (!items) throw py::error_already_set();
+        py::tuple const items = items_of(object, name, "a sequence of integers");
         values.reserve(items.size() + 1); // A list that is empty has an address, too.
         for (size_t item = 0; item != items.size(); ++item)
             values.push_back(size_argument(PyTuple_GET_ITEM(items.ptr(), item), name, item));

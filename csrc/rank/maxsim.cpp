@@ -229,7 +229,7 @@ class maxsim_call_t {
         }
     }
 
-    /** Takes the scores of some rows into the maxima of their lanes. Four rows at once: maxima wait for nobody. */
+    /** Takes the scores of some rows into the maxima of their lanes. */
     static void raise(float *maxima, float const *scores, size_t rows) noexcept {
         float largest[score_lanes_k];
         std::memcpy(largest, maxima, sizeof(largest));
