@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +40,41 @@ def test_maxsim_of_tapes(model: uform.Model, executor: uform.Executor, scalar: u
     torch.testing.assert_close(scores, wanted.float(), rtol=0, atol=tolerance)
     rows, offsets = uform_torch.to_tensor(left), uform_torch.to_tensor(left.offsets)
     assert torch.equal(uform_torch.maxsim((rows, offsets), right, executor=executor), scores)
+
+
+def test_maxsim_of_matrices(model: uform.Model) -> None:
+    """A matrix an item, as encoders of other libraries answer it, and tapes of NumPy's."""
+    left, right = tokens(model, QUERIES), tokens(model, DOCUMENTS)
+    scores = uform_torch.maxsim(left, right)
+    rows, offsets = np.array(right), np.array(right.offsets)
+    arrays = [rows[first:last] for first, last in itertools.pairwise(offsets)]
+    tensors = [torch.from_numpy(array).double().requires_grad_() for array in arrays]
+    assert torch.equal(uform_torch.maxsim(left, (rows, offsets.astype(np.int32))), scores)
+    assert torch.equal(uform_torch.maxsim(left, list(arrays)), scores)
+    assert torch.equal(uform_torch.maxsim(left, list(tensors)), scores)
+    half: list[torch.Tensor] = [tensor.bfloat16() for tensor in tensors]
+    queries = uform_torch.to_tensor(left).bfloat16(), uform_torch.to_tensor(left.offsets)
+    assert torch.equal(
+        uform_torch.maxsim(queries, list(half)), uform_torch.maxsim(queries, (torch.cat(half), torch.tensor(offsets)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("documents", "kind", "message"),
+    [
+        ([], ValueError, "documents: a list of at least one matrix is needed"),
+        ([np.zeros((1, 64), np.float32), np.zeros((1, 9), np.float32)], ValueError, "documents: item 1 .*not float32"),
+        ([np.zeros(64, np.float32)], ValueError, "documents: item 0 has to be a matrix"),
+        ([np.zeros((1, 64), np.float32), "a"], TypeError, "documents: item 1: a tensor or an array is needed, not str"),
+        ((np.zeros((1, 64), np.float32), [0, 1]), TypeError, "documents: the offsets: a tensor or an array is needed"),
+        ((np.zeros((1, 64), np.float32), np.zeros(2)), TypeError, "documents: the offsets have to be integers"),
+        (np.zeros((1, 64), np.float32), TypeError, r"documents: a RowsTape, a tuple \(vectors, offsets\) or a list"),
+        ((torch.zeros(1, 64).to_sparse(), torch.tensor([0, 1])), TypeError, "documents: a dense tensor is needed"),
+    ],
+)
+def test_arguments_of_maxsim(model: uform.Model, documents: object, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        uform_torch.maxsim(tokens(model, QUERIES), documents)  # type: ignore[arg-type]
 
 
 def test_maxsim_of_candidates(model: uform.Model) -> None:

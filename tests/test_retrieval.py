@@ -116,6 +116,20 @@ def test_wrong_arguments() -> None:
         uform_torch.top_k(unit(1, 8, 0), unit(1, 9, 0), 1)
 
 
+@pytest.mark.parametrize("strange", [unit(2, 8, 0).to_sparse(), unit(2, 8, 0).to("meta")], ids=["sparse", "meta"])
+def test_tensors_without_rows_in_memory(strange: torch.Tensor) -> None:
+    with pytest.raises(TypeError, match="queries: a dense tensor is needed, not torch"):
+        uform_torch.top_k(strange, unit(3, 8, 1), 1)
+    with pytest.raises(TypeError, match="corpus: a dense tensor is needed, not torch"):
+        uform_torch.top_k(unit(3, 8, 1), strange, 1)
+
+
+def test_lazy_negatives_are_made() -> None:
+    queries, corpus = unit(2, 8, 0), unit(9, 8, 1)
+    found = uform_torch.top_k(torch._neg_view(queries), corpus, 3)
+    assert torch.equal(found.ids, uform_torch.top_k(-queries, corpus, 3).ids)
+
+
 def test_usearch_goes_on_where_exact_search_ends() -> None:
     """USearch takes the same arrays, through its own API."""
     corpus = unit(2000, 32, 1)

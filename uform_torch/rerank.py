@@ -11,13 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from uform import Arena, Executor, Model, Outputs, RowsTape, rank
-from uform_torch.retrieval import Ranking
+from uform_torch.retrieval import Ranking, Vectors, host_array, host_tensor
 from uform_torch.tensors import to_tensor
 
 __all__ = ["ChoiceReranker", "LateInteractionReranker", "Reranker", "maxsim"]
 
-Tokens = RowsTape | tuple[torch.Tensor, torch.Tensor]
-"""Token vectors of items: a `RowsTape`, or (vectors, width) float32 or bfloat16 and (count + 1) offsets."""
+Tokens = RowsTape | tuple[Vectors, Vectors] | list[Vectors]
+"""Token vectors of items: a `RowsTape`; a tuple of (vectors, width) float32 or bfloat16 and (count + 1) offsets; or a
+list of one matrix an item, which is put together first."""
 
 Candidates = Sequence[int] | NDArray[np.int64]
 
@@ -34,13 +35,13 @@ def maxsim(
     candidates: None compares all pairs, and answers (queries, documents). Otherwise the documents of each query: a
         matrix answers a score for each, and lists answer the scores of all of them, one after another.
     """
+    tapes = *_tape(queries, "queries"), *_tape(documents, "documents")
     if candidates is None:
-        return torch.from_numpy(rank.maxsim(*_tape(queries), *_tape(documents), executor=executor))
+        return torch.from_numpy(rank.maxsim(*tapes, executor=executor))
     lists = [_ids(ids) for ids in candidates]
     offsets = np.concatenate(([0], np.cumsum([len(ids) for ids in lists]))).astype(np.int64)
     named = np.concatenate(lists) if lists else np.empty(0, np.int64)
-    found = rank.maxsim(*_tape(queries), *_tape(documents), candidates=(named, offsets), executor=executor)
-    scores = torch.from_numpy(found)
+    scores = torch.from_numpy(rank.maxsim(*tapes, candidates=(named, offsets), executor=executor))
     return scores.view(candidates.shape) if isinstance(candidates, torch.Tensor) else scores
 
 
@@ -179,13 +180,32 @@ def _ids(candidates: Candidates | torch.Tensor) -> NDArray[np.int64]:
     return ids.astype(np.int64)
 
 
-def _tape(tokens: Tokens) -> tuple[NDArray[Any], NDArray[Any]]:
+def _tape(tokens: Tokens, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows and offsets as `uform.rank` takes them."""
     if isinstance(tokens, RowsTape):
-        rows, offsets = to_tensor(tokens), to_tensor(tokens.offsets)
-    else:
-        rows, offsets = (part.detach().cpu().contiguous() for part in tokens)
-    if rows.dtype in (torch.float16, torch.float64):
-        rows = rows.float()
-    array = rows.view(torch.uint16).numpy() if rows.dtype is torch.bfloat16 else rows.numpy()
-    return array, offsets.to(torch.int64).numpy()
+        return _rows(to_tensor(tokens), name), host_array(to_tensor(tokens.offsets), name)
+    if isinstance(tokens, list):
+        items = [_rows(item, f"{name}: item {index}") for index, item in enumerate(tokens)]
+        for index, item in enumerate(items):
+            if item.ndim != 2 or item.shape[1:] != items[0].shape[1:] or item.dtype != items[0].dtype:
+                raise ValueError(
+                    f"{name}: item {index} has to be a matrix like item 0, {items[0].dtype} of the shape "
+                    f"{items[0].shape}, not {item.dtype} of {item.shape}"
+                )
+        if not items:
+            raise ValueError(f"{name}: a list of at least one matrix is needed")
+        return np.concatenate(items), np.cumsum([0, *map(len, items)])
+    if not isinstance(tokens, tuple) or len(tokens) != 2:
+        raise TypeError(f"{name}: a RowsTape, a tuple (vectors, offsets) or a list is needed, not {type(tokens)}")
+    offsets = host_array(tokens[1], f"{name}: the offsets")
+    if offsets.dtype.kind not in "iu":
+        raise TypeError(f"{name}: the offsets have to be integers, not {offsets.dtype}")
+    return _rows(tokens[0], name), offsets.astype(np.int64)
+
+
+def _rows(vectors: Vectors, name: str) -> NDArray[Any]:
+    """float32, or the bits of bfloat16."""
+    if isinstance(vectors, torch.Tensor) and vectors.dtype is torch.bfloat16:
+        bits: NDArray[Any] = host_tensor(vectors, name).view(torch.uint16).numpy()
+        return bits
+    return host_array(vectors, name)

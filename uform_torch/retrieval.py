@@ -40,15 +40,17 @@ def top_k(
 
     Raises what `uform.rank.top_k` does.
     """
-    wanted = _array(queries, "queries")
+    wanted = host_array(queries, "queries")
     if isinstance(corpus, torch.Tensor | np.ndarray):
         if _is_read_in_place(corpus):
-            return _ranking(rank.top_k(wanted, _array(corpus, "corpus"), k, executor=executor))
+            return _ranking(rank.top_k(wanted, host_array(corpus, "corpus"), k, executor=executor))
+        if isinstance(corpus, torch.Tensor):
+            _check_dense(corpus, "corpus")
         whole, step = corpus, _CONVERTED_ROWS
         corpus = (whole[first : first + step] for first in range(0, len(whole), step))
     first, merged = 0, None
     for block in corpus:
-        rows = _array(block, "corpus")
+        rows = host_array(block, "corpus")
         merged = rank.top_k(wanted, rows, k, first_id=first, merge=merged, executor=executor)
         first += len(rows)
     if merged is None:
@@ -116,23 +118,33 @@ def _floats(vectors: Vectors, name: str) -> torch.Tensor:
 
 
 def _is_read_in_place(vectors: Vectors) -> bool:
-    """Whether `_array` copies nothing."""
+    """Whether `host_array` copies nothing."""
     if isinstance(vectors, np.ndarray):
         return vectors.flags.c_contiguous and (vectors.dtype == np.float32 or vectors.dtype.kind != "f")
-    on_host = vectors.device.type == "cpu" and vectors.is_contiguous()
+    on_host = vectors.device.type == "cpu" and vectors.layout is torch.strided and vectors.is_contiguous()
     return on_host and (vectors.dtype is torch.float32 or not vectors.dtype.is_floating_point)
 
 
-def _array(vectors: Vectors, name: str) -> NDArray[Any]:
-    """C-contiguous, and float32 where they are floats."""
+def host_array(vectors: Vectors, name: str) -> NDArray[Any]:
+    """C-contiguous, and float32 where they are floats. Raises TypeError for what is neither a tensor nor an array."""
     if isinstance(vectors, np.ndarray):
         return np.ascontiguousarray(vectors, np.float32 if vectors.dtype.kind == "f" else None)
-    if not isinstance(vectors, torch.Tensor):
-        raise TypeError(f"{name}: a tensor or an array is needed, not {type(vectors).__name__}")
-    if vectors.dtype.is_floating_point:
-        vectors = vectors.float()
-    array: NDArray[Any] = vectors.detach().cpu().contiguous().numpy()
+    tensor = host_tensor(vectors, name)
+    array: NDArray[Any] = (tensor.float() if tensor.dtype.is_floating_point else tensor).numpy()
     return array
+
+
+def host_tensor(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """Contiguous, without a gradient. Raises TypeError for what has no such memory."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name}: a tensor or an array is needed, not {type(tensor).__name__}")
+    _check_dense(tensor, name)
+    return tensor.detach().cpu().resolve_neg().resolve_conj().contiguous()
+
+
+def _check_dense(tensor: torch.Tensor, name: str) -> None:
+    if tensor.layout is not torch.strided or tensor.device.type == "meta":
+        raise TypeError(f"{name}: a dense tensor is needed, not {tensor.layout} on {tensor.device}")
 
 
 def _ranking(found: tuple[NDArray[Any], NDArray[np.int64]]) -> Ranking:
