@@ -220,6 +220,11 @@ def test_refusals(small_checkpoint: str, headless: uform.Model, encoder: Encoder
             Encoder(small_checkpoint, outputs=outputs)  # type: ignore[arg-type]
     with pytest.raises(uform.InvalidArgumentError, match="dtype: a floating-point type"):
         Encoder(small_checkpoint, dtype=torch.int8)
+    for dtype in ("bfloat16", np.float32):
+        with pytest.raises(uform.ArgumentTypeError, match=r"dtype: a torch\.dtype is needed"):
+            Encoder(small_checkpoint, dtype=dtype)  # type: ignore[arg-type]
+    with pytest.raises(uform.ArgumentTypeError, match="checkpoint: a path, .* not bytes"):
+        Encoder(small_checkpoint.encode())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="executor: "):
         Encoder(small_checkpoint, executor="all")  # type: ignore[arg-type]
     with pytest.raises(uform.InvalidArgumentError, match="quantization, cpu_class"):
@@ -230,6 +235,12 @@ def test_refusals(small_checkpoint: str, headless: uform.Model, encoder: Encoder
         encoder.encode_image(collate(TEXTS))
     with pytest.raises(uform.ArgumentTypeError, match="not a single str"):
         encoder("a text")
+    for encode in (encoder.encode_image, encoder.encode_video, encoder.encode_audio):
+        for single in ("a.jpg", Path("a.jpg"), b"bytes"):
+            with pytest.raises(uform.ArgumentTypeError, match=r"not a single \w+: wrap it in a list"):
+                encode(single)  # type: ignore[operator]
+    with pytest.raises(uform.ArgumentTypeError, match=r"item 0 is Tensor of \(3, 9, 8\), torch.float32, but pixels"):
+        encoder.encode_image([torch.zeros(3, 9, 8)])
     with pytest.raises(uform.ArgumentTypeError, match="items of one modality"):
         encoder([1, 2])
     with pytest.raises(uform.InvalidArgumentError, match="sample_rate: the batch has its own"):

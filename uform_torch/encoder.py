@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from typing_extensions import Buffer, Self
 
@@ -49,6 +50,9 @@ class Encoded(NamedTuple):
     """(tokens, token_width), rows of unit length."""
 
 
+_FILES = (bytes, bytearray, memoryview, str, os.PathLike)
+
+
 class Encoder(torch.nn.Module):
     """A checkpoint as a module: batches of texts, pictures, videos and recordings in, tensors out.
 
@@ -81,6 +85,8 @@ class Encoder(torch.nn.Module):
         cpu_class: CPUClass | None = None,
     ) -> None:
         super().__init__()
+        if not isinstance(dtype, torch.dtype):
+            raise ArgumentTypeError(f"dtype: a torch.dtype is needed, not {dtype!r}")
         if not dtype.is_floating_point:
             raise InvalidArgumentError(f"dtype: a floating-point type is needed, not {dtype}")
         source = default_checkpoint() if checkpoint is None else checkpoint
@@ -253,8 +259,8 @@ class Encoder(torch.nn.Module):
         stats: ImageEncodeStats | VideoEncodeStats | AudioEncodeStats | None,
     ) -> Encoded:
         if not isinstance(items, TapeBatch):
-            files = (bytes, bytearray, memoryview, str, os.PathLike)
-            items = _batch_of([wrap(item) if isinstance(item, files) else item for item in items])
+            _refuse_single(items)
+            items = _batch_of([wrap(item) if isinstance(item, _FILES) else item for item in items])
         options: dict[str, Any] = {} if stats is None else {"stats": stats}
         if skip_malformed and items.shapes is None and items.sample_rate is None:  # Arrays cannot be malformed.
             options["skip_malformed"] = True
@@ -300,13 +306,24 @@ def _checked_outputs(outputs: Outputs, model: Model) -> Outputs:
     return outputs
 
 
-def _batch_of(items: Sequence[Any]) -> TapeBatch:
-    if isinstance(items, (str, bytes)):
+def _refuse_single(items: object) -> None:
+    if isinstance(items, _FILES):
         raise ArgumentTypeError(f"batch: a sequence is needed, not a single {type(items).__name__}: wrap it in a list")
+
+
+def _batch_of(items: Sequence[Any]) -> TapeBatch:
+    _refuse_single(items)
     batch = collate(items)
-    if not isinstance(batch, TapeBatch):
-        raise ArgumentTypeError(f"batch: items of one modality are needed, not {type(items[0]).__name__}", item=0)
-    return batch
+    if isinstance(batch, TapeBatch):
+        return batch
+    first = items[0]
+    if isinstance(first, (np.ndarray, torch.Tensor)):
+        raise ArgumentTypeError(
+            f"batch: item 0 is {type(first).__name__} of {tuple(first.shape)}, {first.dtype}, but pixels are "
+            "[height, width, 3] of uint8, and recordings are Samples",
+            item=0,
+        )
+    raise ArgumentTypeError(f"batch: items of one modality are needed, not {type(first).__name__}", item=0)
 
 
 def _of_modality(batch: TapeBatch, modality: Modality) -> TapeBatch:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from uform import (
+    ArgumentTypeError,
     CPUClass,
     EncodedBatch,
     Executor,
@@ -208,6 +209,8 @@ def engine_of(
         checkpoint = None if file is None else Checkpoint(*file)
         pinned = description.cpu_class if description.cpu_class_pinned else None
         return Engine(checkpoint, executor, description.quantization, pinned, source)
+    if not isinstance(source, (str, os.PathLike, torch.Tensor)):
+        raise ArgumentTypeError(f"checkpoint: a path, a uform.Model or None is needed, not {type(source).__name__}")
     return Engine(Checkpoint(source), executor, quantization, cpu_class)
 
 
