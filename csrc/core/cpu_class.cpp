@@ -21,6 +21,7 @@ namespace {
 struct detected_t {
     uint32_t supported = 0; /**< Bit `c` is set where class `c` can run. */
     uform_cpu_class_t derived = uform_cpu_class_serial_k;
+    bool has_integer_vectors = false;
 };
 
 constexpr uint32_t bit_of(uform_cpu_class_t cpu_class) noexcept { return uint32_t(1) << cpu_class; }
@@ -82,7 +83,8 @@ detected_t detect() noexcept {
                          has(features.c, 29) && has(extended.b, 5) && has(extended.b, 3) && has(extended.b, 8);
     bool const skylake = haswell && saves(zmm_k) && has(extended.b, 16) && has(extended.b, 17) && has(extended.b, 30) &&
                          has(extended.b, 31);
-    bool const genoa = skylake && has(more.a, 5) && has(extended.c, 1) && has(extended.c, 11) && has(extended.c, 14);
+    detected.has_integer_vectors = skylake && has(extended.c, 11) && has(extended.c, 14);
+    bool const genoa = detected.has_integer_vectors && has(more.a, 5) && has(extended.c, 1);
     bool const tiles = genoa && saves(tiles_k) && has(extended.d, 24) && has(extended.d, 22);
     bool const sapphire = tiles && tiles_permitted();
 
@@ -129,6 +131,8 @@ uform_status_t check_cpu_class(uform_cpu_class_t const &cpu_class) noexcept {
         return fail(uform_unsupported_k, UFORM_NO_ITEM, "cpu_class: this machine cannot run %s", name);
     return uform_success_k;
 }
+
+bool has_integer_vectors() noexcept { return detected().has_integer_vectors; }
 
 } // namespace uform
 

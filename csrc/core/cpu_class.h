@@ -13,4 +13,10 @@ namespace uform {
  */
 uform_status_t check_cpu_class(uform_cpu_class_t const &cpu_class) noexcept;
 
+/**
+ *  Whether this machine multiplies bytes and counts bits in vectors, with AVX512-VNNI and AVX512-VPOPCNTDQ, as Ice Lake
+ *  does. It is no class of its own: sums of integers are the same in all of them.
+ */
+bool has_integer_vectors() noexcept;
+
 } // namespace uform

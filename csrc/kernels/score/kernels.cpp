@@ -1,5 +1,7 @@
 #include "kernels.h"
 
+#include "../../core/cpu_class.h"
+
 namespace uform {
 
 score_kernels_t const &score_kernels_of(uform_cpu_class_t cpu_class) noexcept {
@@ -14,15 +16,19 @@ score_kernels_t const &score_kernels_of(uform_cpu_class_t cpu_class) noexcept {
     static constexpr score_kernels_t skylake = {
         score_f32_skylake,    score_f32_half_skylake, score_f32_narrow_haswell, nullptr, score_i8_haswell,
         score_i8_one_haswell, score_bits_haswell,     score_bits_one_haswell,   nullptr};
-    static constexpr score_kernels_t genoa = {score_f32_skylake, score_f32_half_skylake, score_f32_narrow_haswell,
-                                              score_bf16_genoa,  score_i8_genoa,         score_i8_one_genoa,
-                                              score_bits_genoa,  score_bits_one_genoa,   score_screen_genoa};
+    // No class of its own: sums of integers are the same in all.
+    static constexpr score_kernels_t icelake = {
+        score_f32_skylake,    score_f32_half_skylake, score_f32_narrow_haswell, nullptr, score_i8_icelake,
+        score_i8_one_icelake, score_bits_icelake,     score_bits_one_icelake,   nullptr};
+    static constexpr score_kernels_t genoa = {score_f32_skylake,  score_f32_half_skylake, score_f32_narrow_haswell,
+                                              score_bf16_genoa,   score_i8_icelake,       score_i8_one_icelake,
+                                              score_bits_icelake, score_bits_one_icelake, score_screen_genoa};
     static constexpr score_kernels_t sapphire = {score_f32_skylake,   score_f32_half_skylake, score_f32_narrow_haswell,
-                                                 score_bf16_sapphire, score_i8_genoa,         score_i8_one_genoa,
-                                                 score_bits_genoa,    score_bits_one_genoa,   score_screen_sapphire};
+                                                 score_bf16_sapphire, score_i8_icelake,       score_i8_one_icelake,
+                                                 score_bits_icelake,  score_bits_one_icelake, score_screen_sapphire};
     switch (cpu_class) {
     case uform_cpu_class_haswell_k: return haswell;
-    case uform_cpu_class_skylake_k: return skylake;
+    case uform_cpu_class_skylake_k: return has_integer_vectors() ? icelake : skylake;
     case uform_cpu_class_genoa_k: return genoa;
     case uform_cpu_class_sapphire_k: return sapphire;
     default: break;

@@ -72,15 +72,15 @@ void score_bf16_sapphire(score_t const &arguments) noexcept;
 /** Widths are at most 65,536, so that sums fit. */
 void score_i8_serial(score_t const &arguments) noexcept;
 void score_i8_haswell(score_t const &arguments) noexcept;
-void score_i8_genoa(score_t const &arguments) noexcept;
+void score_i8_icelake(score_t const &arguments) noexcept;
 void score_i8_one_serial(score_t const &arguments) noexcept;
 void score_i8_one_haswell(score_t const &arguments) noexcept;
-void score_i8_one_genoa(score_t const &arguments) noexcept;
+void score_i8_one_icelake(score_t const &arguments) noexcept;
 void score_bits_serial(score_t const &arguments) noexcept;
 void score_bits_haswell(score_t const &arguments) noexcept;
 void score_bits_one_serial(score_t const &arguments) noexcept;
 void score_bits_one_haswell(score_t const &arguments) noexcept;
-void score_bits_one_genoa(score_t const &arguments) noexcept;
-void score_bits_genoa(score_t const &arguments) noexcept;
+void score_bits_one_icelake(score_t const &arguments) noexcept;
+void score_bits_icelake(score_t const &arguments) noexcept;
 
 } // namespace uform
