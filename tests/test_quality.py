@@ -267,7 +267,7 @@ def test_grouped_encoding_matches_one_at_a_time(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(encoding, "GROUP_TOKENS", 32)
     model = small_model()
     texts = [b"one", b"a rather longer text", b"x", b"twenty-one bytes long"]
-    crew = encoding.Crew(model, model, threads=2, autocast=False)
+    crew = encoding.Crew(model, model, threads=2, products=torch.float32)
     encoded = crew.encode(texts)
     assert len(encoded.groups) > 1
     single, states, _ = model.encode_texts(texts)
@@ -286,7 +286,7 @@ def test_gradients_of_groups_are_those_of_the_whole(monkeypatch: pytest.MonkeyPa
     expected, found = small_model(), small_model()
     for model, limit in ((expected, 4096), (found, 32)):
         monkeypatch.setattr(encoding, "GROUP_TOKENS", limit)
-        crew = encoding.Crew(model, model, threads=2, autocast=False)
+        crew = encoding.Crew(model, model, threads=2, products=torch.float32)
         encoded = crew.encode(texts, gradients=True)
         encoded.pooled(model)[0].square().sub(encoded.pooled(model)[1]).sum().backward()
         crew.backward(encoded)

@@ -60,6 +60,11 @@ class Encoded:
         return rows[order.argsort()[:count]]
 
 
+def products_in(dtype: torch.dtype) -> torch.autocast:
+    """Matrix products in bfloat16, or in float32, which is faster on a processor that has no instructions for BF16."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16)
+
+
 class Crew:
     """Threads that take groups one after another, each group on one thread.
 
@@ -67,8 +72,8 @@ class Crew:
     that share groups do not.
     """
 
-    def __init__(self, model: Oracle, forward: Forward, threads: int, autocast: bool) -> None:
-        self.model, self.forward, self.autocast = model, forward, autocast
+    def __init__(self, model: Oracle, forward: Forward, threads: int, products: torch.dtype = torch.bfloat16) -> None:
+        self.model, self.forward, self.products = model, forward, products
         self.parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         torch.set_num_threads(1)
         self.pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
@@ -89,7 +94,7 @@ class Crew:
             groups.append(Group(indices, tokens, torch.tensor([len(texts[index]) for index in indices])))
 
         def run(group: Group) -> None:
-            with torch.set_grad_enabled(gradients), torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            with torch.set_grad_enabled(gradients), products_in(self.products):
                 group.computed = self.forward(group.tokens, group.lengths)
             group.states = group.computed.detach().requires_grad_(gradients)
 

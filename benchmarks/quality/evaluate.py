@@ -58,7 +58,7 @@ class OracleEncoder:
     """The model in PyTorch, its matrix products in BF16 as the library computes them."""
 
     def __init__(self, model: Oracle, threads: int) -> None:
-        self.crew = Crew(model, model, threads, autocast=True)
+        self.crew = Crew(model, model, threads)
         self.context = model.configuration.context
 
     @torch.no_grad()

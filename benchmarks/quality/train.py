@@ -23,7 +23,7 @@ from tests.oracle import QUERY_TOKEN, Configuration, Oracle
 
 from .batches import Question, Sampler, Views, crop, held_out_questions
 from .data import Item, load, split
-from .encoding import Crew, Encoded
+from .encoding import Crew, Encoded, products_in
 from .objectives import Scale, choice_loss, info_nce, maxsim, word_teacher
 from .optimizer import optimizers
 
@@ -65,6 +65,8 @@ class Recipe:
     word_dimensions: int = 192
     strangers: int = 2048
     """Packages from outside the batch among which the word teacher asks for the right one."""
+    products: str = "bfloat16"
+    """What matrix products are in: bfloat16 or float32."""
     word_weight: float = 1.0
     """Weight of the word teacher at the start; it fades to a tenth."""
     interaction_weight: float = 0.5
@@ -172,7 +174,7 @@ def losses(
 
     queries, query_lengths = encoded.padded(range(recipe.interaction_batch))
     documents, document_lengths = encoded.padded(range(batch, batch + recipe.interaction_batch))
-    with torch.autocast("cpu", torch.bfloat16):
+    with products_in(getattr(torch, recipe.products)):
         query_vectors, document_vectors = model.token_vectors(queries), model.token_vectors(documents)
         interactions = maxsim(query_vectors, query_lengths, document_vectors, document_lengths).float()
 
@@ -248,7 +250,8 @@ def train(recipe: Recipe, budget: Budget, folder: Path, output: Path, initial: P
         state = Oracle.from_checkpoint(initial).state_dict()
         model.load_state_dict({name: state[name] for name in model.state_dict()})
     # Lengths differ from group to group: one graph for all of them instead of one a length.
-    crew = Crew(model, torch.compile(model, dynamic=True) if budget.compiled else model, budget.threads, autocast=True)
+    forward = torch.compile(model, dynamic=True) if budget.compiled else model
+    crew = Crew(model, forward, budget.threads, getattr(torch, recipe.products))
     extra = [parameter for name, parameter in trainee.named_parameters() if not name.startswith("model.")]
     optimizing = optimizers(model, extra, recipe.muon_rate, recipe.adam_rate, recipe.weight_decay)
     full_rates = [optimizer.param_groups[0]["lr"] for optimizer in optimizing]
@@ -284,7 +287,7 @@ def train(recipe: Recipe, budget: Budget, folder: Path, output: Path, initial: P
     # The temperatures are fitted to the weights as they ship.
     model.save(output)
     shipped = Oracle.from_checkpoint(output)
-    crew = Crew(shipped, shipped, budget.threads, autocast=False)
+    crew = Crew(shipped, shipped, budget.threads, torch.float32)
     calibrate(crew, parts["validation"], recipe)
     shipped.save(output)
     print(f"{step} steps, validation: recall@1 {validate(crew, validation):.3f} of {len(validation)}")
