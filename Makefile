@@ -30,14 +30,14 @@ test-c: build $(VENV)/.tools
 lint: $(VENV)/.linters build
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
-	find csrc tests -name '*.cpp' -o -name '*.h' -o -name '*.c' | xargs $(VENV)/bin/clang-format --dry-run -Werror
+	find csrc tests benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.c' | xargs $(VENV)/bin/clang-format --dry-run -Werror
 	$(python) -m mypy
 	$(python) -m mypy.stubtest uform._uform --allowlist .ci/stubtest.allowlist --ignore-unused-allowlist
 
 format: $(VENV)/.linters
 	$(python) -m ruff check --fix .
 	$(python) -m ruff format .
-	find csrc tests -name '*.cpp' -o -name '*.h' -o -name '*.c' | xargs $(VENV)/bin/clang-format -i
+	find csrc tests benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.c' | xargs $(VENV)/bin/clang-format -i
 
 # What builds it is installed first: a build in an environment of pip's own would bring torch again each time.
 build: $(VENV)/.built
