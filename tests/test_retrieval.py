@@ -131,7 +131,7 @@ def test_lazy_negatives_are_made() -> None:
 
 
 def test_usearch_goes_on_where_exact_search_ends() -> None:
-    """USearch takes the same arrays, through its own API. It is approximate: its threads build another graph each time."""
+    """USearch takes the same arrays, through its own API. It is approximate, and no two graphs are alike."""
     corpus = unit(2000, 32, 1)
     index = Index(ndim=32, metric=MetricKind.IP)
     index.add(np.arange(2000), corpus.numpy())
