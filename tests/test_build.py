@@ -110,8 +110,8 @@ def test_importing_brings_little() -> None:
 
 
 def test_importing_is_quick() -> None:
-    """Under 60 ms on top of Python and NumPy; the best of some tries, since machines are shared."""
-    code = "import time, numpy; start = time.perf_counter(); import uform; print(time.perf_counter() - start)"
+    """Under 60 ms of a core's time on top of Python and NumPy, whatever else runs; the best of some tries."""
+    code = "import time, numpy; start = time.process_time(); import uform; print(time.process_time() - start)"
     assert min(float(run_python(code).stdout) for _ in range(7)) < 0.06
 
 

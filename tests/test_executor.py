@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -21,8 +22,22 @@ from tests.conftest import Gate, supported_cpu_classes
 TEXTS = ["a cat on a mat", "a dog in the fog", "", "x"]
 
 
-def threads_of_process() -> int:
-    return len(os.listdir("/proc/self/task"))
+def pool_threads() -> set[int]:
+    """The threads that executors started, by name: the system lists a thread a while after it was joined."""
+    found = set()
+    for task in os.listdir("/proc/self/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It ended meanwhile.
+            if Path(f"/proc/self/task/{task}/comm").read_text().startswith("uform-"):
+                found.add(int(task))
+    return found
+
+
+def await_equal(expected: object, found: Callable[[], object], seconds: float = 30) -> None:
+    """Asks until the answer is as expected; a thread shows its name, and disappears, when the system comes to it."""
+    deadline = time.monotonic() + seconds
+    while found() != expected:
+        assert time.monotonic() < deadline, f"{found()} instead of {expected}"
+        time.sleep(0.005)
 
 
 def run_python(code: str, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
@@ -57,34 +72,34 @@ def test_receivers_of_wrong_types(model: uform.Model, wrong: object) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_are_exactly_as_asked(model: uform.Model, threads: int) -> None:
     texts = ["some text of a few words"] * 500
-    before = threads_of_process()
+    before = pool_threads()
+
+    def started() -> int:
+        return len(pool_threads() - before)
+
     executor = uform.Executor.for_ram(threads)
     assert executor.threads == threads
-    assert threads_of_process() == before
+    assert started() == 0
     encode(model.on(executor), texts)
-    assert threads_of_process() == before + threads - 1, "the caller's thread takes the place of one"
+    await_equal(threads - 1, started)  # The caller's thread takes the place of one.
     model.deferred(executor).text_encode(texts, uform.Arena(executor)).wait()
-    assert threads_of_process() == before + threads
+    await_equal(threads, started)
     executor.close()
-    assert threads_of_process() == before
+    await_equal(0, started)
 
 
 def test_helpers_get_their_cores_back(model: uform.Model, executor: uform.Executor) -> None:
     """They are kept off the caller's core while a call may come, and sleep with all that they were allowed."""
 
-    def helpers() -> list[int]:
-        tasks = [int(task) for task in os.listdir("/proc/self/task")]
-        return [task for task in tasks if Path(f"/proc/self/task/{task}/comm").read_text().startswith("uform-")]
-
     arena = uform.Arena()
+    before = pool_threads()
     for _ in range(20):
         time.sleep(0.002)
         model.on(executor).text_encode(TEXTS, arena)
-    deadline = time.monotonic() + 30
-    while any(os.sched_getaffinity(helper) != os.sched_getaffinity(0) for helper in helpers()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    assert helpers()
+    helpers = pool_threads() - before
+    assert len(helpers) == 1
+    allowed = os.sched_getaffinity(0)
+    await_equal([allowed], lambda: [os.sched_getaffinity(helper) for helper in helpers])
 
 
 def test_threads_by_default() -> None:
