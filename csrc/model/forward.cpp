@@ -174,10 +174,20 @@ class pass_t {
                 layers.project(block, some, {0, 3 * config.heads()});
             }
         });
+        share_attention(layers, index, units, steps);
         steps.run(units, [&](size_t unit) {
             range_t const mine = all.part(unit, units);
-            layers.attend(mine, {0, config.heads()}, config.window(index));
             layers.finish_block(block, layers.row(layers.group.gated, mine.begin, config.width), mine, step);
+        });
+    }
+
+    /** In so many units or more: by heads first, since whoever takes a part of a segment packs all its keys. */
+    void share_attention(layers_t const &layers, size_t index, size_t units, steps_t &steps) noexcept {
+        size_t const heads = model_.config.heads(), parts = (units + heads - 1) / heads;
+        range_t const all {0, layers.group.tokens()};
+        steps.run(heads * parts, [&](size_t unit) {
+            size_t const head = unit / parts;
+            layers.attend(all.part(unit % parts, parts), {head, head + 1}, model_.config.window(index));
         });
     }
 
@@ -198,11 +208,7 @@ class pass_t {
 
         normalize(block.attention_norm);
         steps.run(3 * heads, [&](size_t head) { layers.project(block, all, {head, head + 1}); });
-        // With fewer heads than threads, some threads share a head.
-        size_t const parts = (threads + heads - 1) / heads;
-        steps.run(heads * parts, [&](size_t unit) {
-            layers.attend(all.part(unit % parts, parts), {unit / parts, unit / parts + 1}, config.window(index));
-        });
+        share_attention(layers, index, threads, steps);
         by_tiles(block.output, [&](range_t tiles) { layers.add(block.output, space.normed, all, tiles); });
         normalize(block.mlp_norm);
         by_tiles(block.gate_up, [&](range_t tiles) { layers.gate(block, space.gated, all, tiles); });

@@ -90,7 +90,7 @@ void layers_t::project(block_t const &block, range_t tokens, range_t heads) cons
     rope.head_dimension = dimension;
     rope.rotary = source ? group.rotary : model.rotary;
     rope.epsilon = static_cast<float>(config.norm_epsilon);
-    rope.activation_stride = 3 * hidden;
+    rope.activation_stride = dimension;
     constexpr double log2_of_e = 1.4426950408889634;
     for (size_t head = heads.begin; head != heads.end; ++head) {
         linear.tile_begin = head * tiles;
@@ -104,19 +104,19 @@ void layers_t::project(block_t const &block, range_t tokens, range_t heads) cons
             linear.activations = row(group.normed, token, hidden);
             kernels.linear(linear);
             rope.positions = group.positions + token;
-            rope.activations = row(group.heads, token, 3 * hidden) + head * dimension * kernels.activation_size();
+            rope.activations = head_row(head, token);
             kernels.rope(rope);
         }
     }
 }
 
 void layers_t::attend(range_t tokens, range_t heads, size_t window) const noexcept {
-    size_t const hidden = model.config.hidden, dimension = model.config.head_dimension;
+    size_t const hidden = model.config.hidden, dimension = model.config.head_dimension, count = model.config.heads();
     size_t const *starts = group.starts;
     size_t first =
         static_cast<size_t>(std::upper_bound(starts, starts + group.segment_count, tokens.begin) - starts - 1);
     attention_t attention;
-    attention.stride = 3 * hidden;
+    attention.stride = dimension;
     attention.head_dimension = dimension;
     attention.window = window;
     attention.out_stride = hidden;
@@ -127,12 +127,10 @@ void layers_t::attend(range_t tokens, range_t heads, size_t window) const noexce
         attention.query_begin = std::max(tokens.begin, starts[index]) - starts[index];
         attention.query_end = std::min(tokens.end, starts[index + 1]) - starts[index];
         for (size_t head = heads.begin; head != heads.end; ++head) {
-            size_t const size = kernels.activation_size(), offset = head * dimension * size;
-            std::byte const *start = row(group.heads, starts[index], 3 * hidden) + offset;
-            attention.queries = start;
-            attention.keys = start + hidden * size;
-            attention.values = start + 2 * hidden * size;
-            attention.out = row(group.normed, starts[index], hidden) + offset;
+            attention.queries = head_row(head, starts[index]);
+            attention.keys = head_row(count + head, starts[index]);
+            attention.values = head_row(2 * count + head, starts[index]);
+            attention.out = row(group.normed, starts[index], hidden) + head * dimension * kernels.activation_size();
             kernels.attention(attention);
         }
     }

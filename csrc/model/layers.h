@@ -53,6 +53,11 @@ struct layers_t {
     /** Rotary rows of a grid's tokens: pairs that rotate by time as those of text do, the others by row and column. */
     void place(segment_t const &segment, size_t token, size_t count) const noexcept;
 
+    /** A token's numbers of a head; heads are counted from 0 to 3 * heads. */
+    std::byte *head_row(size_t head, size_t token) const noexcept {
+        return row(group.heads, head * group.tokens() + token, model.config.head_dimension);
+    }
+
     std::byte *row(std::byte *activations, size_t row, size_t columns) const noexcept {
         return activations + row * columns * kernels.activation_size();
     }

@@ -46,7 +46,7 @@ struct workspace_t {
 
     float *residual = nullptr;           /**< [tokens, hidden] */
     std::byte *normed = nullptr;         /**< Activations [tokens, hidden]: after a norm, and after attention. */
-    std::byte *heads = nullptr;          /**< Activations [tokens, 3 * hidden]: query, key and value heads. */
+    std::byte *heads = nullptr;          /**< Activations [3 * heads, tokens, head_dimension]: queries, keys, values. */
     std::byte *gated = nullptr;          /**< Activations [gated tokens, width] */
     uint32_t *positions = nullptr;       /**< [tokens]: row of the rotary table. */
     float *rotary = nullptr;             /**< Media: a row a token, [tokens, 2, head_dimension / 2]. */

@@ -78,12 +78,12 @@ template <typename activation_type_>
 void pack_values_avx512(activation_type_ const *values, size_t stride, size_t count, size_t dimension,
                         bf16_t *out) noexcept {
     size_t const padded = round_up(count, tile_rows_k);
-    for (size_t column = 0; column != dimension; column += panel_rows_k)
-        for (size_t key = 0; key != padded; key += 2, out += 32) {
+    for (size_t key = 0; key != padded; key += 2, out += 32)
+        for (size_t column = 0; column != dimension; column += panel_rows_k) {
             activation_type_ const *value = values + key * stride + column;
             __m512i even = key < count ? load_wide(value) : _mm512_setzero_si512();
             __m512i odd = key + 1 < count ? load_wide(value + stride) : _mm512_setzero_si512();
-            _mm512_store_si512(out, _mm512_or_si512(even, _mm512_slli_epi32(odd, 16)));
+            _mm512_store_si512(out + column * padded, _mm512_or_si512(even, _mm512_slli_epi32(odd, 16)));
         }
 }
 
