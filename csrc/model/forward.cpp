@@ -108,7 +108,7 @@ class pass_t {
                 layers.normalize(block.attention_norm, some);
                 layers.project(block, some, {0, 3 * config.heads()});
             }
-            layers.attend(all, {0, config.heads()}, config.window(index));
+            layers.attend(block, all, {0, config.heads()}, config.window(index));
             layers.finish_block(block, space.gated, all, step);
         }
         landing_t const landing {layers, batch_};
@@ -187,7 +187,8 @@ class pass_t {
         range_t const all {0, layers.group.tokens()};
         steps.run(heads * parts, [&](size_t unit) {
             size_t const head = unit / parts;
-            layers.attend(all.part(unit % parts, parts), {head, head + 1}, model_.config.window(index));
+            layers.attend(model_.blocks[index], all.part(unit % parts, parts), {head, head + 1},
+                          model_.config.window(index));
         });
     }
 

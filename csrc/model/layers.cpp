@@ -91,14 +91,12 @@ void layers_t::project(block_t const &block, range_t tokens, range_t heads) cons
     rope.rotary = source ? group.rotary : model.rotary;
     rope.epsilon = static_cast<float>(config.norm_epsilon);
     rope.activation_stride = dimension;
-    constexpr double log2_of_e = 1.4426950408889634;
     for (size_t head = heads.begin; head != heads.end; ++head) {
         linear.tile_begin = head * tiles;
         linear.tile_end = linear.tile_begin + tiles;
         size_t const kind = head / config.heads();
         rope.gain = kind == 0 ? block.query_norm : kind == 1 ? block.key_norm : nullptr;
-        // Attention's softmax is one of powers of two of queries times keys: its factors go into the queries.
-        rope.factor = kind == 0 ? static_cast<float>(log2_of_e / std::sqrt(static_cast<double>(dimension))) : 1.f;
+        rope.factor = kind == 0 ? static_cast<float>(config.query_factor()) : 1.f;
         for (size_t token = tokens.begin; token < tokens.end; token += kernels.head_tokens) {
             linear.rows = rope.count = std::min(kernels.head_tokens, tokens.end - token);
             linear.activations = row(group.normed, token, hidden);
@@ -110,7 +108,7 @@ void layers_t::project(block_t const &block, range_t tokens, range_t heads) cons
     }
 }
 
-void layers_t::attend(range_t tokens, range_t heads, size_t window) const noexcept {
+void layers_t::attend(block_t const &block, range_t tokens, range_t heads, size_t window) const noexcept {
     size_t const hidden = model.config.hidden, dimension = model.config.head_dimension, count = model.config.heads();
     size_t const *starts = group.starts;
     size_t first =
@@ -119,6 +117,7 @@ void layers_t::attend(range_t tokens, range_t heads, size_t window) const noexce
     attention.stride = dimension;
     attention.head_dimension = dimension;
     attention.window = window;
+    attention.bounded = block.bounded;
     attention.out_stride = hidden;
     attention.scratch = local.attention;
     for (size_t index = first; index != group.segment_count && starts[index] < tokens.end; ++index) {

@@ -39,7 +39,7 @@ struct layers_t {
     /** Query, key and value heads, normed and rotated; heads are counted from 0 to 3 * heads. */
     void project(block_t const &block, range_t tokens, range_t heads) const noexcept;
     /** Attention of query heads for those tokens, into `normed`. */
-    void attend(range_t tokens, range_t heads, size_t window) const noexcept;
+    void attend(block_t const &block, range_t tokens, range_t heads, size_t window) const noexcept;
     /** Adds a matrix's product with activations to the residual. */
     void add(packed_t const &weights, std::byte const *activations, range_t tokens, range_t tiles) const noexcept;
     /** SiLU(gate) * up of the normed tokens; row 0 of `out` is the first of them. */

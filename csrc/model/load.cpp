@@ -154,6 +154,22 @@ void fill_rotary(double base, size_t positions, size_t pairs, size_t timed, floa
     }
 }
 
+/**
+ *  Whether the gains of a block's norms keep its scores small. A normed head is no longer than sqrt(head_dimension)
+ *  times its largest gain, rotation leaves it so, and a score is at most the product of the lengths of a query and a
+ *  key, and of the query's factor; two roundings to BF16 add less than a hundredth.
+ */
+bool has_bounded_scores(block_t const &block, config_t const &config) noexcept {
+    size_t const dimension = config.head_dimension;
+    auto const largest = [&](float const *gain) {
+        double largest = 0;
+        for (size_t index = 0; index != dimension; ++index) largest = std::max(largest, std::fabs(double(gain[index])));
+        return largest;
+    };
+    double const longest = largest(block.query_norm) * largest(block.key_norm) * double(dimension);
+    return 1.01 * longest * config.query_factor() <= attention_bound_k;
+}
+
 /** Below zero the least likely choice would win, at zero all would be alike. */
 uform_status_t check_temperatures(uform_model_t const &model) noexcept {
     for (size_t group = 0; group != model.config.choice_temperature_groups; ++group)
@@ -244,6 +260,7 @@ uform_status_t load(source_t const &source, uform_model_load_ram_t const &option
     for (piece_t const &piece : pieces) model.parameters += piece.rows * piece.columns;
     if (uform_status_t const status = loading_t(source, header, pieces, options, model.modality_rows).run(team))
         return status;
+    for (block_t &block : model.blocks) block.bounded = has_bounded_scores(block, config);
     return check_temperatures(model);
 }
 

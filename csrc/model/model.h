@@ -1,6 +1,7 @@
 /** A checkpoint in memory, as the forward pass reads it. Immutable once loaded. */
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,6 +77,11 @@ struct config_t {
     size_t grid_side() const noexcept { return std::max(image.max_patches, video.max_patches); }
 
     size_t heads() const noexcept { return hidden / head_dimension; }
+    /** Of queries, so that attention's softmax is one of powers of two of queries times keys. */
+    double query_factor() const noexcept {
+        constexpr double log2_of_e = 1.4426950408889634;
+        return log2_of_e / std::sqrt(static_cast<double>(head_dimension));
+    }
     /** Tokens a block attends each way; 0: all. */
     size_t window(size_t block) const noexcept {
         return local_window && !(global_every && block % global_every == global_every - 1) ? local_window : 0;
@@ -88,6 +94,7 @@ struct block_t {
     packed_t qkv;                      /**< [3 * hidden, hidden]: query rows, key rows, value rows. */
     float const *query_norm = nullptr; /**< [head_dimension] */
     float const *key_norm = nullptr;   /**< [head_dimension] */
+    bool bounded = false;              /**< Attention's scores are, whatever the input: see attention.h. */
     packed_t output;                   /**< [hidden, hidden] */
     float const *mlp_norm = nullptr;
     packed_t gate_up; /**< [2 * width, hidden], 16 gate rows and the 16 up rows of the same units by turns. */

@@ -339,7 +339,8 @@ void test_rope() {
 
 double to_bf16(double value) { return bf16_to_f32(f32_to_bf16(static_cast<float>(value))); }
 
-void check_attention(kernels_t const &kernels, size_t count, size_t dimension, size_t window, float most = 2.f) {
+void check_attention(kernels_t const &kernels, size_t count, size_t dimension, size_t window, float most = 2.f,
+                     bool bounded = false) {
     size_t const stride = 3 * dimension + between(0, 1) * 32, size = kernels.activation_size();
     size_t const out_stride = dimension + between(0, 1) * 32;
     activations_t const heads(kernels, count, stride, most);
@@ -351,6 +352,7 @@ void check_attention(kernels_t const &kernels, size_t count, size_t dimension, s
     arguments.values = heads.bytes.data() + 2 * dimension * size;
     arguments.stride = stride, arguments.count = count, arguments.head_dimension = dimension;
     arguments.window = window, arguments.out_stride = out_stride, arguments.scratch = scratch.data();
+    arguments.bounded = bounded;
     auto const run = [&](unsigned char *out, size_t begin, size_t end) {
         arguments.out = out, arguments.query_begin = begin, arguments.query_end = end;
         kernels.attention(arguments);
@@ -394,10 +396,41 @@ void test_attention() {
         for (size_t count : {1, 2, 15, 16, 17, 31, 32, 33, 63, 97, 120, 128, 129, 160, 255, 300}) {
             check_attention(kernels, count, dimension, 0);
             for (size_t window : {1, 20, 130}) check_attention(kernels, count, dimension, window);
+            // 64 numbers of at most 1: no score is above the bound.
+            for (size_t window : {0, 1, 20, 130}) check_attention(kernels, count, dimension, window, 1.f, true);
         }
         for (size_t window : {0, 64, 200}) check_attention(kernels, 700, dimension, window);
         // Scores of hundreds: most probabilities vanish, and maxima rise by much from block to block.
         for (size_t window : {0, 33}) check_attention(kernels, 290, dimension, window, 9.f);
+    }
+}
+
+/** Scores that are all at the lower end of the bound, but for some at the upper one. */
+void test_attention_at_its_bound() {
+    kernels_t const &kernels = *tested;
+    size_t const count = 300, dimension = 64, size = kernels.activation_size();
+    size_t const numbers = (count + activations_t::slack_k) * dimension;
+    for (size_t above : {size_t(0), size_t(1), count}) {
+        guarded_t<unsigned char> queries(numbers * size), keys(numbers * size), values(numbers * size);
+        guarded_t<unsigned char> out(count * dimension * size);
+        guarded_t<std::byte> scratch(attention_scratch(count, dimension));
+        for (size_t i = 0; i != count * dimension; ++i) {
+            size_t const token = i / dimension;
+            float const query = 1, key = token < above ? 1 : -1, value = token < above ? 3 : -2;
+            convert(&query, 1, kernels.activations, queries.data() + i * size);
+            convert(&key, 1, kernels.activations, keys.data() + i * size);
+            convert(&value, 1, kernels.activations, values.data() + i * size);
+        }
+        attention_t arguments;
+        arguments.queries = queries.data(), arguments.keys = keys.data(), arguments.values = values.data();
+        arguments.stride = arguments.out_stride = dimension, arguments.head_dimension = dimension;
+        arguments.count = arguments.query_end = count, arguments.bounded = true;
+        arguments.out = out.data(), arguments.scratch = scratch.data();
+        static_assert(attention_bound_k == 64);
+        kernels.attention(arguments);
+        double const expected = above ? 3 : -2;
+        for (size_t i = 0; i != count * dimension; ++i)
+            CHECK(std::fabs(read(kernels, out.data(), i) - expected) <= 1e-5);
     }
 }
 
@@ -474,6 +507,7 @@ int main() {
         RUN(test_norm);
         RUN(test_rope);
         RUN(test_attention);
+        RUN(test_attention_at_its_bound);
         RUN(test_pool);
     }
     RUN(test_choose);

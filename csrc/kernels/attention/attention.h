@@ -5,8 +5,9 @@
  *
  *  Queries carry the factor log2(e) / sqrt(head_dimension): the softmax is one of powers of two. It runs online
  *  (Milakov and Gimelshein, 2018) over blocks of 128 keys counted from the segment's start, so that a query's sums are
- *  the same whichever queries share a call. Keys and values are packed to BF16 panels (packed.h) once a call; scores,
- *  maxima and sums are F32.
+ *  the same whichever queries share a call. Where all scores are known to be small, no maximum is looked for: powers of
+ *  them, and sums of more than any segment has, are far from the ends of F32. Keys and values are packed to BF16 panels
+ * (packed.h) once a call; scores, maxima and sums are F32.
  *
  *  Tolerance against float64 on the same inputs, keys and values rounded to BF16, in terms of the largest |value|: 1e-5
  *  for F32 classes, 1e-2 for BF16 ones, whose probabilities are rounded; and the error of the scores (product.h), whose
@@ -30,11 +31,13 @@ struct attention_t {
     size_t window = 0;      /**< Tokens that a query attends each way; 0: all. */
     size_t query_begin = 0; /**< Range of the segment's queries to compute. */
     size_t query_end = 0;
-    void *out = nullptr; /**< Activations: the segment's first token's head. */
+    bool bounded = false; /**< No score is above `attention_bound_k` or below its negative. */
+    void *out = nullptr;  /**< Activations: the segment's first token's head. */
     size_t out_stride = 0;
     std::byte *scratch = nullptr; /**< `attention_scratch` bytes, aligned to 64. */
 };
 
+constexpr float attention_bound_k = 64;
 constexpr size_t attention_block_keys_k = 128;
 constexpr size_t attention_most_rows_k = 32;
 

@@ -35,14 +35,19 @@ template <typename simd_type_> float largest_score(float const *scores, size_t c
     return simd_t::largest(largest);
 }
 
-/** Scores of a row become probabilities that are not divided yet; answers a vector whose lanes add up to their sum. */
-template <typename simd_type_>
+/**
+ *  Scores of a row become probabilities that are not divided yet; answers a vector whose lanes add up to their sum.
+ *  Bounded ones are powers of the scores as they are, without the maximum.
+ */
+template <typename simd_type_, bool bounded_>
 auto powers(float const *scores, size_t count, float maximum, typename simd_type_::activation_t *out) noexcept {
     using simd_t = simd_type_;
     auto sum = simd_t::zero();
     auto const offset = simd_t::fill(maximum);
     for (size_t key = 0; key != count; key += simd_t::lanes) {
-        auto power = exp2<simd_t>(simd_t::subtract(simd_t::load(scores + key), offset));
+        auto score = simd_t::load(scores + key);
+        if constexpr (!bounded_) score = simd_t::subtract(score, offset);
+        auto power = exp2<simd_t>(score);
         sum = simd_t::add(sum, power);
         simd_t::store_activations(out + key, power);
     }
@@ -53,7 +58,7 @@ auto powers(float const *scores, size_t count, float maximum, typename simd_type
  *  A call at work: steps of some queries by a block of keys each. The next step's products of queries and keys are made
  *  among this one's exponentials, so that a processor whose products are a unit apart, as AMX is, has work for both.
  */
-template <typename product_type_> class attention_pass_t {
+template <typename product_type_, bool bounded_> class attention_pass_t {
     using product_t = product_type_;
     using activation_t = typename product_t::activation_t;
     static constexpr size_t lanes = product_t::lanes, block = attention_block_keys_k, most_rows = attention_most_rows_k;
@@ -90,7 +95,7 @@ template <typename product_type_> class attention_pass_t {
         while (step.rows) {
             step_t const next = step.is_last ? first_step(step.query + step.rows) : step_at(step, step.end);
             exclude(step);
-            find_maxima(step);
+            if constexpr (!bounded_) find_maxima(step);
             exponentiate(step, next);
             add(step);
             if (step.is_last) finish(step);
@@ -171,11 +176,10 @@ template <typename product_type_> class attention_pass_t {
         size_t tile = 0;
         for (size_t row = 0; row != step.rows; ++row) {
             for (; tile * step.rows < (row + 1) * tiles; ++tile) score(next, tile * tile_rows_k, next_scores_);
-            auto sum = powers<product_t>(scores_ + row * block, keys, maxima_[row], probabilities_ + row * block);
+            auto sum =
+                powers<product_t, bounded_>(scores_ + row * block, keys, maxima_[row], probabilities_ + row * block);
             float *totals = totals_ + row * lanes;
-            product_t::store(totals, step.is_first ? sum
-                                                   : product_t::multiply_add(product_t::load(totals),
-                                                                             product_t::fill(rescale_[row]), sum));
+            product_t::store(totals, step.is_first ? sum : added(product_t::load(totals), row, sum));
         }
     }
 
@@ -188,11 +192,15 @@ template <typename product_type_> class attention_pass_t {
         if (step.is_first) return;
         for (size_t row = 0; row != step.rows; ++row) {
             float *sums = sums_ + row * dimension_, *part = part_ + row * dimension_;
-            auto const factor = product_t::fill(rescale_[row]);
             for (size_t n = 0; n != dimension_; n += lanes)
-                product_t::store(sums + n,
-                                 product_t::multiply_add(product_t::load(sums + n), factor, product_t::load(part + n)));
+                product_t::store(sums + n, added(product_t::load(sums + n), row, product_t::load(part + n)));
         }
+    }
+
+    /** A row's older sums and newer ones. */
+    auto added(typename product_t::vector_t older, size_t row, typename product_t::vector_t newer) const noexcept {
+        if constexpr (bounded_) return product_t::add(older, newer);
+        else return product_t::multiply_add(older, product_t::fill(rescale_[row]), newer);
     }
 
     void finish(step_t const &step) noexcept {
@@ -225,7 +233,8 @@ template <typename product_type_> class attention_pass_t {
 };
 
 template <typename product_type_> void attention(attention_t const &arguments) noexcept {
-    attention_pass_t<product_type_>(arguments).run();
+    if (arguments.bounded) attention_pass_t<product_type_, true>(arguments).run();
+    else attention_pass_t<product_type_, false>(arguments).run();
 }
 
 } // namespace
