@@ -59,9 +59,9 @@ double linear(kernels_t const &kernels, size_t rows, size_t outputs, size_t colu
     bool const activate = epilogue == epilogue_t::activate_k;
     buffer_t<> activations((rows + slack_rows_k) * columns * kernels.activation_size());
     fill(kernels, activations.get(), rows * columns);
-    buffer_t<bf16_t> data(quantized ? 0 : layers_k * elements), decoded(tile_rows_k * columns);
+    buffer_t<bf16_t> data(quantized ? 0 : layers_k * elements);
     buffer_t<e4m3_t> codes(quantized ? layers_k * elements : 0);
-    buffer_t<float> scales(outputs), out(rows * outputs);
+    buffer_t<float> scales(outputs), out(rows * outputs), decoded(tile_rows_k * columns);
     for (size_t i = 0; i != layers_k * elements; ++i) {
         if (quantized) codes.get()[i] = f32_to_e4m3(random_unit());
         else data.get()[i] = f32_to_bf16(random_unit());

@@ -88,7 +88,7 @@ struct workspace_t {
 struct local_t {
     std::byte *attention = nullptr;   /**< Packed keys and values of a head, blocks of scores. */
     float *block = nullptr;           /**< [head tokens, head_dimension], or [head tokens, token_width]. */
-    bf16_t *decoded = nullptr;        /**< A tile of E4M3 weights. */
+    float *decoded = nullptr;         /**< A tile of E4M3 weights. */
     std::byte *item = nullptr;        /**< Media: an item, decoded. */
     float *patches = nullptr;         /**< Media: [patch tokens, padded patch] */
     std::byte *activations = nullptr; /**< Media: the same as activations. */
@@ -102,7 +102,7 @@ struct local_t {
         size_t const columns = config.token_width > config.head_dimension ? config.token_width : config.head_dimension;
         block = carver.take<float>(kernels.head_tokens * columns);
         size_t const widest = config.width > config.hidden ? config.width : config.hidden;
-        decoded = carver.take<bf16_t>(quantized ? tile_rows_k * round_up(widest, padding_columns_k) : 0);
+        decoded = carver.take<float>(quantized ? tile_rows_k * round_up(widest, padding_columns_k) : 0);
         item = carver.take(item_bytes);
         patches = carver.take<float>(patch_tokens_k * wanted.patch_columns);
         size_t const rows = wanted.patch_columns ? patch_tokens_k + workspace_t::slack_k : 0;

@@ -139,7 +139,7 @@ void check_linear(kernels_t const &kernels, size_t rows, size_t outputs, size_t 
             for (auto *out : {&whole, &split})
                 std::memcpy(out->data() + row * out_stride * sizeof(float), before.data() + row * outputs,
                             outputs * sizeof(float));
-    guarded_t<bf16_t> decoded(32 * weights.packed.padded_columns());
+    guarded_t<float> decoded(32 * weights.packed.padded_columns());
 
     linear_t arguments;
     arguments.activation_stride = columns;
@@ -232,7 +232,7 @@ void test_decode() {
     }
     for (size_t i = 0; i != weights.scales.size(); ++i) weights.scales[i] = 1;
     guarded_t<float> out(count * 256);
-    guarded_t<bf16_t> decoded(32 * count);
+    guarded_t<float> decoded(32 * count);
     linear_t arguments;
     arguments.activations = activations.bytes.data(), arguments.activation_stride = arguments.rows = count;
     arguments.weights = &weights.packed, arguments.tile_end = weights.packed.tiles();

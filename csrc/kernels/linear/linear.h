@@ -26,9 +26,9 @@ struct linear_t {
     size_t tile_begin = 0; /**< Range of tiles of 32 outputs to compute. */
     size_t tile_end = 0;
     epilogue_t epilogue = epilogue_t::store_k;
-    void *out = nullptr;       /**< First output of `tile_begin`; `store` and `add`: F32, `activate`: activations. */
-    size_t out_stride = 0;     /**< Elements from row to row. */
-    bf16_t *decoded = nullptr; /**< E4M3 weights alone: room for a tile, 32 * padded columns, aligned to 64 bytes. */
+    void *out = nullptr;     /**< First output of `tile_begin`; `store` and `add`: F32, `activate`: activations. */
+    size_t out_stride = 0;   /**< Elements from row to row. */
+    void *decoded = nullptr; /**< E4M3 weights alone: room for a tile in F32, 32 * padded columns, aligned to 64. */
 };
 
 void linear_serial(linear_t const &arguments) noexcept;

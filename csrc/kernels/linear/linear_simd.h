@@ -38,7 +38,8 @@ void finish_block(block_t const &block, epilogue_t epilogue, size_t out_stride) 
     using activation_t = typename simd_t::activation_t;
     if (block.scales)
         for (size_t n = 0; n != tile_rows_k; n += simd_t::lanes) {
-            auto const scales = simd_t::load(block.scales + n);
+            auto const unit = simd_t::fill(simd_t::decoded_unit);
+            auto const scales = simd_t::multiply(simd_t::load(block.scales + n), unit);
             for (size_t row = 0; row != block.rows; ++row) {
                 float *sums = block.sums + row * tile_rows_k + n;
                 simd_t::store(sums, simd_t::multiply(simd_t::load(sums), scales));
@@ -70,14 +71,15 @@ void finish_block(block_t const &block, epilogue_t epilogue, size_t out_stride) 
 }
 
 /**
- *  `product_type_` adds `product` to the class's vectors, and `decode(codes, count, out)` from E4M3 to BF16; where it
- *  can, `decode_product`, which decodes a tile on the way through its first product: lookups then cost no time of
- *  their own beside the multiplications.
+ *  `product_type_` adds `product` to the class's vectors, and `decode(codes, count, out)` from E4M3; where it can,
+ *  `decode_product`, which decodes a tile on the way through its first product: lookups then cost no time of their own
+ *  beside the multiplications.
  */
 template <typename product_type_> void linear(linear_t const &arguments) noexcept {
     using product_t = product_type_;
     using activation_t = typename product_t::activation_t;
     packed_t const &weights = *arguments.weights;
+    auto const decoded = static_cast<typename product_t::decoded_t *>(arguments.decoded);
     constexpr bool decodes_in_product = requires { &product_t::decode_product; };
     size_t const pairs = weights.padded_columns() / 2;
     size_t const panel_stride = pairs * 2 * panel_rows_k, tile_size = 2 * panel_stride;
@@ -85,23 +87,21 @@ template <typename product_type_> void linear(linear_t const &arguments) noexcep
 
     for (size_t tile = arguments.tile_begin; tile != arguments.tile_end; ++tile) {
         e4m3_t const *codes = weights.data_e4m3 ? weights.data_e4m3 + tile * tile_size : nullptr;
-        bf16_t const *panels = codes ? arguments.decoded : weights.data + tile * tile_size;
         if constexpr (!decodes_in_product)
-            if (codes) product_t::decode(codes, tile_size, arguments.decoded);
+            if (codes) product_t::decode(codes, tile_size, decoded);
         auto activations = static_cast<activation_t const *>(arguments.activations);
         for (size_t row = 0, rows; row != arguments.rows; row += rows) {
             rows = product_t::next_rows(arguments.rows - row);
             auto const mine = activations + row * arguments.activation_stride;
-            bool decoded = true;
-            if constexpr (decodes_in_product) {
-                decoded = !codes || row;
-                if (!decoded)
-                    product_t::decode_product(rows, mine, arguments.activation_stride, codes, arguments.decoded,
-                                              panel_stride, pairs, sums, tile_rows_k);
-            }
-            if (decoded)
+            auto const multiply = [&](auto const *panels) {
                 product_t::product(rows, mine, arguments.activation_stride, panels, panel_stride, pairs, sums,
                                    tile_rows_k);
+            };
+            if (!codes) multiply(weights.data + tile * tile_size);
+            else if (row || !decodes_in_product) multiply(decoded);
+            else if constexpr (decodes_in_product)
+                product_t::decode_product(rows, mine, arguments.activation_stride, codes, decoded, panel_stride, pairs,
+                                          sums, tile_rows_k);
             finish_block<product_t>(block_of<product_t>(arguments, tile, row, rows, sums), arguments.epilogue,
                                     arguments.out_stride);
         }

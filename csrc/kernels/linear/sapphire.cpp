@@ -40,8 +40,9 @@ class linear_pass_t {
             next_bytes_ = tile_size * sizeof(bf16_t);
             if (weights_.data_e4m3) {
                 e4m3_t const *codes = weights_.data_e4m3 + tile * tile_size;
-                product_t::decode(codes, tile_size, arguments_.decoded);
-                panels_ = arguments_.decoded;
+                auto const decoded = static_cast<bf16_t *>(arguments_.decoded);
+                product_t::decode(codes, tile_size, decoded);
+                panels_ = decoded;
                 if (next_) next_ = codes + tile_size;
                 next_bytes_ = tile_size;
             }

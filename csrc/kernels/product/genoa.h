@@ -14,6 +14,8 @@ namespace {
 struct genoa_product_t : genoa_t {
     static constexpr size_t product_rows = 12;
     static constexpr size_t pair_step = 1;
+    using decoded_t = bf16_t;
+    static constexpr float decoded_unit = 1;
 
     static size_t next_rows(size_t left) noexcept { return even_rows(left, product_rows); }
 

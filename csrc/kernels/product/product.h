@@ -10,7 +10,9 @@
  *    the first line wanted of the first panel, `panel_stride` is the distance to the second one; strides are in
  *    elements. Lines are aligned to 64 bytes. AMX may read (not use) activations of up to `product_rows` rows: buffers
  *    of activations end with room for that;
- *  - `pair_step`: `pairs` is a multiple of it. Packing pads to such.
+ *  - `pair_step`: `pairs` is a multiple of it. Packing pads to such;
+ *  - `decoded_t`, of which `panels` may be, too: what E4M3 weights are decoded to, BF16 or F32, which has a line's even
+ *    columns before its odd ones; and `decoded_unit`, what a decoded 1 stands for.
  *
  *  F32 accumulation in one order of k for each output, whatever `rows` is. F32 classes are within 1e-6 of sum(|a * b|)
  *  of the exact sum, BF16 ones within 1e-5, which includes the products' own rounding.

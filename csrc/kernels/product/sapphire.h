@@ -35,6 +35,8 @@ struct tiles_t {
 struct sapphire_product_t : sapphire_t {
     static constexpr size_t product_rows = 32;
     static constexpr size_t pair_step = 16;
+    using decoded_t = bf16_t;
+    static constexpr float decoded_unit = 1;
 
     /** Full pairs of tiles first: a pair costs the same however few of its rows are used. */
     static size_t next_rows(size_t left) noexcept { return left < product_rows ? left : product_rows; }

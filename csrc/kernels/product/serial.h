@@ -9,6 +9,8 @@ namespace {
 struct serial_product_t : serial_t {
     static constexpr size_t product_rows = 1;
     static constexpr size_t pair_step = 1;
+    using decoded_t = bf16_t;
+    static constexpr float decoded_unit = 1;
 
     static size_t next_rows(size_t) noexcept { return 1; }
 

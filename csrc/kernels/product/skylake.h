@@ -14,6 +14,8 @@ namespace {
 struct skylake_product_t : skylake_t {
     static constexpr size_t product_rows = 12;
     static constexpr size_t pair_step = 1;
+    using decoded_t = bf16_t;
+    static constexpr float decoded_unit = 1;
 
     static size_t next_rows(size_t left) noexcept { return even_rows(left, product_rows); }
 
@@ -31,7 +33,7 @@ struct skylake_product_t : skylake_t {
         bf16_t const *first = panels, *second = panels + panel_stride;
         __m512i const odd = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
         // Unrolled, since a loop of some dozen rounds ends in a misprediction that costs as much as two of them.
-#pragma GCC unroll 4
+#pragma GCC unroll 2
         for (size_t pair = 0; pair != pairs; ++pair, first += 32, second += 32) {
             __m512i left = _mm512_load_si512(first);
             __m512i right = _mm512_load_si512(second);

@@ -61,26 +61,6 @@ struct haswell_t {
         __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
         return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
     }
-    /** E4M3 codes, none of them NaN, as BF16, exactly; `count` is a multiple of 64, `out` aligned to 64 bytes. */
-    static void decode(e4m3_t const *codes, size_t count, bf16_t *out) noexcept {
-        // Magnitudes below 8 are subnormal: m * 2^-9. The others only need their exponent's bias raised by 120.
-        __m256i const subnormals =
-            _mm256_broadcastsi128_si256(_mm_setr_epi16(0x0000, 0x3b00, 0x3b80, 0x3bc0, 0x3c00, 0x3c20, 0x3c40, 0x3c60));
-        for (size_t index = 0; index != count; index += 16) {
-            auto source = reinterpret_cast<__m128i const *>(codes + index);
-            __m256i code = _mm256_cvtepu8_epi16(_mm_loadu_si128(source));
-            __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi16(0x7f));
-            __m256i normal = _mm256_add_epi16(_mm256_slli_epi16(magnitude, 4), _mm256_set1_epi16(0x3c00));
-            // Bytes 2m and 2m + 1 of the table.
-            __m256i bytes =
-                _mm256_add_epi16(_mm256_mullo_epi16(magnitude, _mm256_set1_epi16(0x0202)), _mm256_set1_epi16(0x0100));
-            __m256i subnormal = _mm256_shuffle_epi8(subnormals, bytes);
-            __m256i is_subnormal = _mm256_cmpgt_epi16(_mm256_set1_epi16(8), magnitude);
-            __m256i value = _mm256_blendv_epi8(normal, subnormal, is_subnormal);
-            __m256i sign = _mm256_and_si256(_mm256_slli_epi16(code, 8), _mm256_set1_epi16(short(0x8000)));
-            _mm256_store_si256(reinterpret_cast<__m256i *>(out + index), _mm256_or_si256(value, sign));
-        }
-    }
     static vector_t load_activations(float const *pointer) noexcept { return load(pointer); }
     static void store_activations(float *pointer, vector_t value) noexcept { store(pointer, value); }
     static void store_activations(float *pointer, vector_t value, size_t count) noexcept {
